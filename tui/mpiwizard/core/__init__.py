@@ -1,0 +1,1 @@
+"""Everything mpiwizard knows and decides, without any interface."""

@@ -1,0 +1,1 @@
+"""Stage 1, detect: a host becomes a machine, fact by fact, each with its evidence."""

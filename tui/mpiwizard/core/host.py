@@ -1,0 +1,249 @@
+"""The one way to a box: read a file, list a folder, run a command.
+
+`RealHost` is the box itself, `RecordedHost` a copy of another box in a folder, and both answer the
+same questions, so that detection can be tested on machines nobody here owns. Answers are values,
+not exceptions: a file that cannot be read is `None`, a command that is missing has status 127.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+
+TERMINATE_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; some mpirun ignore SIGTERM for good
+
+
+class Result(Struct, frozen=True):
+    """How a command ended. `status` is the exit status, negative for a signal, 127 when not found."""
+
+    status: int
+    output: str = ""  # standard output
+    errors: str = ""  # standard error
+    timed_out: bool = False
+    seconds: float = 0.0
+
+    @property
+    def succeeded(self) -> bool:
+        return self.status == 0 and not self.timed_out
+
+
+class Host(Protocol):
+    """A box that can be asked. Paths are absolute, as they are on that box."""
+
+    @property
+    def environment(self) -> Mapping[str, str]: ...
+
+    @property
+    def is_real(self) -> bool:
+        """True on the box itself: only then may system calls be tried, and files written."""
+        ...
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        """The text of a file, at most `limit` bytes; None when it cannot be read."""
+        ...
+
+    def list(self, path: str) -> tuple[str, ...]:
+        """The sorted names in a folder; empty when it cannot be read."""
+        ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def resolve(self, path: str) -> str:
+        """The path with its links followed; the path itself when that fails."""
+        ...
+
+    def which(self, program: str) -> str | None:
+        """The absolute path of a program on PATH."""
+        ...
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float = 10.0,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        given: str = "",
+    ) -> Result:
+        """Run a command to its end, at most `timeout` seconds, in its own process group.
+
+        `environment` replaces the whole environment. `given` is its standard input.
+        """
+        ...
+
+
+class RealHost:
+    """The box mpiwizard runs on."""
+
+    def __init__(self, environment: Mapping[str, str] | None = None) -> None:
+        self.environment: Mapping[str, str] = dict(os.environ if environment is None else environment)
+
+    @property
+    def is_real(self) -> bool:
+        return True
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        try:
+            with Path(path).open("rb") as file:
+                return file.read(limit).decode("utf-8", "replace")
+        except (OSError, ValueError):
+            return None
+
+    def list(self, path: str) -> tuple[str, ...]:
+        try:
+            return tuple(sorted(os.listdir(path)))
+        except (OSError, ValueError):
+            return ()
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(path)
+
+    def resolve(self, path: str) -> str:
+        return os.path.realpath(path)
+
+    def which(self, program: str) -> str | None:
+        return shutil.which(program, path=self.environment.get("PATH"))
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float = 10.0,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        given: str = "",
+    ) -> Result:
+        from time import monotonic
+
+        started = monotonic()
+        try:
+            process = subprocess.Popen(
+                list(argv),
+                stdin=subprocess.PIPE if given else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=dict(self.environment if environment is None else environment),
+                cwd=folder,
+                start_new_session=True,
+            )
+        except FileNotFoundError as error:
+            return Result(127, errors=f"{error.filename}: not found")
+        except OSError as error:
+            return Result(126, errors=f"{argv[0]}: {error.strerror}")
+        timed_out = False
+        try:
+            output, errors = process.communicate(given.encode() if given else None, timeout=timeout)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            output, errors = _end_group(process)
+        except BaseException:
+            _end_group(process)
+            raise
+        return Result(
+            process.returncode,
+            output.decode("utf-8", "replace"),
+            errors.decode("utf-8", "replace"),
+            timed_out,
+            monotonic() - started,
+        )
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+    """End a command and all it started; what it had printed so far."""
+    for number, patience in ((signal.SIGTERM, TERMINATE_GRACE), (signal.SIGKILL, TERMINATE_GRACE)):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            pass
+        try:
+            return process.communicate(timeout=patience)
+        except subprocess.TimeoutExpired:
+            continue
+    # A grandchild in a session of its own still holds the pipes: leave it, and what it may say.
+    for pipe in (process.stdout, process.stderr):
+        if pipe:
+            pipe.close()
+    process.wait()
+    return b"", b""
+
+
+class RecordedHost:
+    """A copy of another box: a folder with its files under `root/`, and `commands.json` beside it.
+
+    `commands.json` maps a command line, its words joined by single blanks, to
+    `{"status": 0, "output": "…", "errors": "…"}`; `environment.json` holds the environment.
+    Either may be missing.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder / "root"
+        self._commands: dict[str, dict[str, object]] = _read_json(folder / "commands.json")
+        self.environment: Mapping[str, str] = {
+            name: str(value) for name, value in _read_json(folder / "environment.json").items()
+        }
+
+    @property
+    def is_real(self) -> bool:
+        return False
+
+    def _inside(self, path: str) -> Path:
+        return self._root / path.lstrip("/")
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        try:
+            return self._inside(path).read_bytes()[:limit].decode("utf-8", "replace")
+        except OSError:
+            return None
+
+    def list(self, path: str) -> tuple[str, ...]:
+        try:
+            return tuple(sorted(os.listdir(self._inside(path))))
+        except OSError:
+            return ()
+
+    def exists(self, path: str) -> bool:
+        return os.path.lexists(self._inside(path))
+
+    def resolve(self, path: str) -> str:
+        inside = self._inside(path)
+        return str(inside.readlink()) if inside.is_symlink() else path
+
+    def which(self, program: str) -> str | None:
+        for folder in self.environment.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":"):
+            if folder and self.exists(f"{folder}/{program}"):
+                return f"{folder}/{program}"
+        return None
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float = 10.0,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        given: str = "",
+    ) -> Result:
+        recorded = self._commands.get(" ".join(argv))
+        if recorded is None:
+            return Result(127, errors=f"{argv[0]}: not recorded")
+        return Result(
+            int(str(recorded.get("status", 0))),
+            str(recorded.get("output", "")),
+            str(recorded.get("errors", "")),
+        )
+
+
+def _read_json(path: Path) -> dict[str, dict[str, object]]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    return content if isinstance(content, dict) else {}

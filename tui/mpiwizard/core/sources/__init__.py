@@ -1,0 +1,1 @@
+"""Where Open MPI's source comes from: the official release, the distribution, or a local archive."""

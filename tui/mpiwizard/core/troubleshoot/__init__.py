@@ -1,0 +1,1 @@
+"""Troubleshoot: output that was seen becomes a diagnosis."""

@@ -1,0 +1,1 @@
+"""Stage 5, tune: what is measurably better is kept, with its undo."""

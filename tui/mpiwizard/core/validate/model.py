@@ -1,0 +1,61 @@
+"""Report, Check and Metric: what was proven and what was measured."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from mpiwizard.core.recipes import Expectation
+from mpiwizard.core.tune.model import Tuning
+
+
+class Check(Struct, frozen=True, omit_defaults=True):
+    """One thing that must be right. `detail` says what was seen; `next` what to do when it failed."""
+
+    id: str
+    label: str
+    passed: bool
+    detail: str
+    command: str = ""
+    next: str = ""
+    seconds: float = 0.0
+
+
+class Metric(Struct, frozen=True, omit_defaults=True):
+    """One measured quantity: the median of `samples`, its spread, and how it stands to the expectations.
+
+    `word` is ok, low, high, none (not measurable here) or info (no expectation that deserves a verdict);
+    `verdict` is the sentence behind it. `curve` holds (message size in bytes, value) pairs.
+    """
+
+    id: str
+    label: str
+    unit: str
+    value: float | None
+    spread: tuple[float, float] | None  # smallest and largest sample
+    samples: int
+    definition: str
+    method: str
+    word: str
+    verdict: str
+    expectations: tuple[Expectation, ...] = ()
+    curve: tuple[tuple[int, float], ...] = ()
+    better: str = "lower"  # lower or higher
+    claims: tuple[int, ...] = ()
+
+
+class Report(Struct, frozen=True):
+    """The result of the stage, kept beside the installation."""
+
+    prefix: str
+    release: str
+    headline: str
+    machine: str  # one line about the box
+    when: str  # ISO 8601, UTC
+    checks: tuple[Check, ...]
+    metrics: tuple[Metric, ...]
+    tuning: Tuning | None = None
+    schema: int = 1
+
+    @property
+    def passed(self) -> bool:
+        return all(check.passed for check in self.checks)

@@ -1,0 +1,1 @@
+"""The face for pipes, CI and screen readers."""
