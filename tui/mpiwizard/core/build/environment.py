@@ -1,0 +1,24 @@
+"""The environment a step runs in: what the plan sets, over the few variables that are kept.
+
+A build that depends on a forgotten CFLAGS or LD_LIBRARY_PATH of one shell cannot be repeated. What
+is kept either cannot change the result, or is needed to reach the source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+KEPT = (
+    "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "PATH", "LANG",
+    "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
+    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "APT_CONFIG", "PYTHONPATH",
+    "MPIWIZARD_LANG",
+)  # fmt: skip
+
+
+def step_environment(surroundings: Mapping[str, str], planned: Mapping[str, str], run: str) -> dict[str, str]:
+    """The whole environment of a step. MPIWIZARD_RUN marks every process of a run, so none can hide."""
+    kept = {name: surroundings[name] for name in KEPT if name in surroundings}
+    return {**kept, **planned, "MPIWIZARD_RUN": run}

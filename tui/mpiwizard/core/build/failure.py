@@ -1,0 +1,78 @@
+"""The first error of a failed step, told on one card: what broke, where, one thing to try."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from msgspec import Struct
+
+from mpiwizard.core.build.ansi import plain_line
+from mpiwizard.core.i18n import _
+
+_FIRST_ERROR = (
+    re.compile(r"No space left on device|Disk quota exceeded"),
+    re.compile(r"virtual memory exhausted|Cannot allocate memory|Killed signal terminated program|internal compiler error: Killed"),
+    re.compile(r"^configure: error: "),
+    re.compile(r"\bfatal error: "),
+    re.compile(r"(?:^|[: ])error: |undefined reference to "),
+    re.compile(r"^make(?:\[\d+\])?: \*\*\* "),
+    re.compile(r"Permission denied"),
+)  # fmt: skip
+_PLACE = re.compile(r"^(?P<file>[^\s:]+\.[A-Za-z]+):(?P<line>\d+)(?::\d+)?: ")
+
+
+class FailureCard(Struct, frozen=True):
+    """What a person reads first when a step failed. `line` counts from 1; 0 when no line told."""
+
+    what: str
+    where: str
+    line: int
+    evidence: str
+    try_this: str
+
+
+def explain_failure(step: str, log: Path, status: int | None) -> FailureCard:
+    """The card for a failed step, from its log. Never raises: without a log the card says so."""
+    try:
+        lines = log.read_bytes().split(b"\n")
+    except OSError:
+        lines = []
+    number, evidence = _first_error([plain_line(line) for line in lines])
+    place = _PLACE.match(evidence)
+    where = _("{file}, line {line}").format(**place.groupdict()) if place else _("step {step}").format(step=step)
+    return FailureCard(_what(step, status), where, number, evidence, _advice(step, evidence, status))
+
+
+def _first_error(lines: list[str]) -> tuple[int, str]:
+    """The earliest line of the most telling kind; else the last line that says anything."""
+    for pattern in _FIRST_ERROR:
+        for number, line in enumerate(lines, start=1):
+            if pattern.search(line):
+                return number, line.strip()
+    for number in range(len(lines), 0, -1):
+        if lines[number - 1].strip():
+            return number, lines[number - 1].strip()
+    return 0, ""
+
+
+def _what(step: str, status: int | None) -> str:
+    if status is not None and status < 0:
+        return _("{step} was ended by signal {number}.").format(step=step, number=-status)
+    return _("{step} ended with exit status {status}.").format(step=step, status=status)
+
+
+def _advice(step: str, evidence: str, status: int | None) -> str:
+    if re.search(r"No space left on device|Disk quota exceeded", evidence):
+        return _("Make room on this disk, then resume: what is compiled stays.")
+    if re.search(r"memory|Killed", evidence) or status == -9:
+        return _("The build may have run out of memory: resume with fewer jobs, such as --jobs 1.")
+    if match := re.search(r"fatal error: (\S+\.h): No such file", evidence):
+        return _("The header {name} is missing: install the package that holds it, then resume.").format(
+            name=match[1]
+        )
+    if step in ("fetch", "verify"):
+        return _("Try another source: --source distro, --archive FILE, or --mirror URL.")
+    if step == "configure":
+        return _("Read config.log in the build folder; switch the option off that the line names, then start again.")
+    return _("Read the full log; resume repeats only this step.")

@@ -1,0 +1,128 @@
+"""Runs on disk: their folders, and their state as the journal and the locks tell it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from mpiwizard.core.build.journal import Event, read_journal
+from mpiwizard.core.build.locks import is_locked
+from mpiwizard.core.build.model import RunState, StepState
+from mpiwizard.core.configure.model import Plan
+from mpiwizard.core.context import Folders
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.i18n import _
+
+
+def read_plan(folder: Path) -> Plan:
+    """The plan of a run. Raises WizardError when it is missing or not ours."""
+    try:
+        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan)
+    except OSError:
+        raise WizardError(
+            _("There is no run {run}; `mpiwizard runs` lists them.").format(run=folder.name), ExitCode.USAGE
+        ) from None
+    except msgspec.DecodeError as error:
+        raise WizardError(
+            _("The plan of run {run} cannot be read ({reason}); start a new one with `mpiwizard`.").format(
+                run=folder.name, reason=error
+            )
+        ) from None
+
+
+def load_run(folders: Folders, run_id: str) -> RunState:
+    """The state of a run. Raises WizardError when there is none of that name."""
+    if not run_id or "/" in run_id or run_id.startswith("."):
+        raise WizardError(
+            _("{run} is not the name of a run; `mpiwizard runs` lists them.").format(run=run_id or "''"),
+            ExitCode.USAGE,
+        )
+    folder = folders.runs / run_id
+    plan = read_plan(folder)
+    # The locks are asked first: a run that ends in between is then read as finished, never as lost.
+    worker, commands = is_locked(folder / "worker.lock"), is_locked(folder / "lock")
+    return fold(plan, read_journal(folder / "journal.jsonl"), folder, worker=worker, commands=commands)
+
+
+def list_runs(folders: Folders) -> tuple[RunState, ...]:
+    """All runs that can be read, newest first."""
+    try:
+        names = sorted((entry.name for entry in folders.runs.iterdir() if entry.is_dir()), reverse=True)
+    except OSError:
+        return ()
+    runs = []
+    for name in names:
+        try:
+            runs.append(load_run(folders, name))
+        except WizardError:
+            continue
+    return tuple(runs)
+
+
+def newest_run(folders: Folders) -> RunState:
+    """The run a person means who names none: an active one, else the newest. WizardError when there is none."""
+    runs = list_runs(folders)
+    if not runs:
+        raise WizardError(_("There is no run yet; start one with `mpiwizard`."), ExitCode.USAGE)
+    return next((run for run in runs if run.active), runs[0])
+
+
+def fold(plan: Plan, events: tuple[Event, ...], folder: Path, *, worker: bool, commands: bool) -> RunState:
+    """The state of a run from its events and its two locks."""
+    steps = _waiting(plan)
+    started = finished = 0.0
+    outcome = failure = ""
+    notes: list[str] = []
+    for event in events:
+        if event.event == "run-started":
+            started = started or event.time
+            finished, outcome, failure = 0.0, "", ""
+            steps = {name: _no_longer_running(step) for name, step in steps.items()}
+        elif event.event == "plan-changed" and plan.fallback is not None:
+            plan = plan.fallback
+            steps = _waiting(plan)
+            notes.append(event.text)
+        elif event.event == "run-finished":
+            finished, outcome, failure = event.time, event.outcome, event.text
+        elif event.step in steps:
+            steps[event.step] = _after(steps[event.step], event)
+    state = _state(outcome, bool(events), worker=worker, commands=commands)
+    if state not in ("running", "orphaned"):
+        steps = {name: _no_longer_running(step) for name, step in steps.items()}
+    return RunState(
+        plan.run, str(folder), plan, state, tuple(steps.values()), started, finished, failure, tuple(notes)
+    )
+
+
+def _waiting(plan: Plan) -> dict[str, StepState]:
+    return {step.id: StepState(step.id, step.title, "waiting") for step in plan.steps}
+
+
+def _after(step: StepState, event: Event) -> StepState:
+    replace = msgspec.structs.replace
+    if event.event == "step-started":
+        return replace(
+            step, state="running", started=event.time, seconds=0.0, pid=event.pid, status=None,
+            detail="", again=event.text,
+        )  # fmt: skip
+    if event.event == "step-finished":
+        state = {0: "done"}.get(-1 if event.status is None else event.status, event.outcome or "failed")
+        return replace(
+            step, state=state, seconds=event.seconds, status=event.status, detail=event.text, pid=0
+        )
+    return step  # step-kept tells the person why nothing was done; the step stays as it was
+
+
+def _no_longer_running(step: StepState) -> StepState:
+    return msgspec.structs.replace(step, state="interrupted", pid=0) if step.state == "running" else step
+
+
+def _state(outcome: str, has_events: bool, *, worker: bool, commands: bool) -> str:
+    if worker:
+        return "running"
+    if outcome:
+        return outcome
+    if commands:
+        return "orphaned"
+    return "interrupted" if has_events else "new"
