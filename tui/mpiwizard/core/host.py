@@ -7,6 +7,7 @@ not exceptions: a file that cannot be read is `None`, a command that is missing 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -159,10 +160,8 @@ class RealHost:
 def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """End a command and all it started; what it had printed so far."""
     for number, patience in ((signal.SIGTERM, TERMINATE_GRACE), (signal.SIGKILL, TERMINATE_GRACE)):
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
-        except ProcessLookupError:
-            pass
         try:
             return process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:

@@ -17,7 +17,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     """Something that happened. `event` is one of
 
     run-started, step-kept (done before, not repeated), step-started, step-finished,
-    plan-changed (the fallback plan takes over), stop-requested, run-finished.
+    plan-changed (the fallback plan takes over), note, stop-requested, run-finished.
     """
 
     event: str
@@ -27,7 +27,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     status: int | None = None  # exit status, negative for a signal
     seconds: float = 0.0
     text: str = ""  # a sentence for the person
-    outcome: str = ""  # of run-finished: done, failed or stopped
+    outcome: str = ""  # of step-finished and run-finished: done, failed or stopped
 
 
 class Journal:

@@ -83,6 +83,8 @@ def fold(plan: Plan, events: tuple[Event, ...], folder: Path, *, worker: bool, c
             plan = plan.fallback
             steps = _waiting(plan)
             notes.append(event.text)
+        elif event.event == "note":
+            notes.append(event.text)
         elif event.event == "run-finished":
             finished, outcome, failure = event.time, event.outcome, event.text
         elif event.step in steps:
@@ -107,9 +109,8 @@ def _after(step: StepState, event: Event) -> StepState:
             detail="", again=event.text,
         )  # fmt: skip
     if event.event == "step-finished":
-        state = {0: "done"}.get(-1 if event.status is None else event.status, event.outcome or "failed")
         return replace(
-            step, state=state, seconds=event.seconds, status=event.status, detail=event.text, pid=0
+            step, state=event.outcome, seconds=event.seconds, status=event.status, detail=event.text, pid=0
         )
     return step  # step-kept tells the person why nothing was done; the step stays as it was
 

@@ -1,0 +1,191 @@
+"""The worker: takes the locks, goes to the background, runs the steps of a plan one after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import msgspec
+
+from mpiwizard.core.build.environment import step_environment
+from mpiwizard.core.build.journal import Journal, read_journal
+from mpiwizard.core.build.locks import prefix_lock, take_lock
+from mpiwizard.core.build.manifest import write_manifest
+from mpiwizard.core.build.model import RunState
+from mpiwizard.core.build.resume import CLEAN, CONTINUE, FIRST, KEEP, Decision, decide, remove_torn
+from mpiwizard.core.build.runs import fold, read_plan
+from mpiwizard.core.configure.model import Plan, Step
+from mpiwizard.core.errors import ExitCode
+from mpiwizard.core.i18n import _
+
+_POLL = 0.1  # seconds between looks at the running command
+_GRACE = 10.0  # seconds between SIGTERM and SIGKILL: make removes half-written targets
+
+
+class StepResult(msgspec.Struct, frozen=True):
+    """What one of our own steps leaves in `<step>.result.json`: one line about what it did."""
+
+    detail: str = ""
+
+
+def run(folder: Path) -> int:
+    """Drive the run in this folder to its end, in the background. 75 when another worker has it.
+
+    Returns in the process that called, as soon as the locks are held and the journal says so.
+    """
+    plan = read_plan(folder)
+    locks = [take_lock(folder / "worker.lock"), take_lock(folder / "lock")]
+    state = folder.parent.parent
+    for prefix in dict.fromkeys((plan.prefix, plan.fallback.prefix if plan.fallback else plan.prefix)):
+        locks.append(take_lock(prefix_lock(state, prefix)))
+    if None in locks:
+        return ExitCode.LOCKED
+    if os.fork():
+        os._exit(0)  # the interface reaps this half at once; no zombie later
+    # exec renews the environment that /proc shows, so that `stop` finds the worker by its mark.
+    os.environ["MPIWIZARD_WORKER"] = folder.name
+    inherited = [lock for lock in locks if lock is not None]
+    for lock in inherited:
+        os.set_inheritable(lock, True)
+    numbers = ",".join(map(str, inherited))
+    os.execv(sys.executable, [sys.executable, "-m", "mpiwizard.worker.runner", str(folder), numbers])
+
+
+class _Worker:
+    def __init__(self, folder: Path, locks: list[int]) -> None:
+        self._folder = folder
+        # Every command inherits all locks but the worker's own, the first.
+        self._command_locks = locks[1:]
+        self._journal = Journal(folder / "journal.jsonl", time.time)
+        self._stop_wanted = False
+
+    def drive(self) -> int:
+        signal.signal(signal.SIGTERM, self._want_stop)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        before = self._state()
+        decisions = decide(before)
+        self._journal.write("run-started", pid=os.getpid())
+        plan = before.plan
+        outcome, text = self._steps(plan, decisions)
+        root = read_plan(self._folder)
+        if outcome == "failed" and root.fallback is not None and plan == root and self._source_failed(plan):
+            self._journal.write("plan-changed", text=text)
+            outcome, text = self._steps(root.fallback, decide(self._state()))
+        self._journal.write("run-finished", outcome=outcome, text=text)
+        return 0 if outcome == "done" else 1
+
+    def _state(self) -> RunState:
+        events = read_journal(self._folder / "journal.jsonl")
+        return fold(read_plan(self._folder), events, self._folder, worker=False, commands=False)
+
+    def _source_failed(self, plan: Plan) -> bool:
+        return any(step.state == "failed" and step.id in ("fetch", "verify") for step in self._state().steps)
+
+    def _steps(self, plan: Plan, decisions: tuple[Decision, ...]) -> tuple[str, str]:
+        """Run the steps; outcome and, unless done, the sentence that says why."""
+        for step, decision in zip(plan.steps, decisions, strict=True):
+            if self._stop_wanted:
+                return "stopped", _("Stopped on request before {step}.").format(step=step.id)
+            if decision.action == KEEP:
+                self._journal.write("step-kept", step=step.id, text=decision.why)
+                continue
+            outcome, text = self._step(plan, step, decision)
+            if outcome != "done":
+                return outcome, text
+        return "done", ""
+
+    def _step(self, plan: Plan, step: Step, decision: Decision) -> tuple[str, str]:
+        self._prepare(step, decision)
+        started = time.monotonic()
+        try:
+            status, late = self._run(plan, step, decision)
+        except OSError as error:
+            status, late = 127, False
+            with (self._folder / f"{step.id}.log").open("a", encoding="utf-8") as log:
+                log.write(f"{step.argv[0]}: {error.strerror}\n")
+        seconds = time.monotonic() - started
+        if status == 0 and step.id == "install":
+            write_manifest(Path(plan.prefix))
+        outcome = "done" if status == 0 else "stopped" if self._stop_wanted else "failed"
+        detail = self._detail(step)
+        if late:
+            detail = _("it did not end within {minutes:.0f} minutes").format(minutes=step.deadline / 60)
+        self._journal.write(
+            "step-finished", step=step.id, status=status, seconds=seconds, text=detail, outcome=outcome
+        )
+        if outcome == "stopped":
+            return outcome, _("Stopped on request in {step}.").format(step=step.id)
+        return outcome, detail or _("{step} ended with exit status {status}.").format(step=step.id, status=status)
+
+    def _prepare(self, step: Step, decision: Decision) -> None:
+        (self._folder / f"{step.id}.result.json").unlink(missing_ok=True)
+        if decision.action == CLEAN:
+            shutil.rmtree(step.folder, ignore_errors=True)
+        if decision.action not in (CONTINUE, FIRST):
+            (self._folder / f"{step.id}.log").unlink(missing_ok=True)
+        if decision.action == CONTINUE and (torn := remove_torn(Path(step.folder))):
+            self._journal.write(
+                "note", step=step.id, text=_("{count} unfinished files removed").format(count=len(torn))
+            )
+        Path(step.folder).mkdir(parents=True, exist_ok=True)
+
+    def _run(self, plan: Plan, step: Step, decision: Decision) -> tuple[int, bool]:
+        """Run the step's command to its end: exit status, and whether its deadline ended it."""
+        log = os.open(self._folder / f"{step.id}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            process = subprocess.Popen(
+                step.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=self._command_locks,
+                cwd=step.folder,
+                env=step_environment(os.environ, step.environment, plan.run),
+            )
+        finally:
+            os.close(log)
+        self._journal.write("step-started", step=step.id, pid=process.pid, text=decision.why)
+        end_of_time = time.monotonic() + step.deadline
+        kill_at: float | None = None
+        late = False
+        while (status := process.poll()) is None:
+            now = time.monotonic()
+            late = late or now > end_of_time
+            if (self._stop_wanted or late) and kill_at is None:
+                _signal_group(process.pid, signal.SIGTERM)
+                kill_at = now + _GRACE
+            elif kill_at is not None and now > kill_at:
+                _signal_group(process.pid, signal.SIGKILL)
+            time.sleep(_POLL)
+        if self._stop_wanted or late:
+            _signal_group(process.pid, signal.SIGKILL)
+        return status, late
+
+    def _detail(self, step: Step) -> str:
+        try:
+            content = (self._folder / f"{step.id}.result.json").read_bytes()
+            return msgspec.json.decode(content, type=StepResult).detail
+        except (OSError, msgspec.DecodeError):
+            return ""
+
+    def _want_stop(self, _number: int, _frame: object) -> None:
+        if not self._stop_wanted:
+            self._stop_wanted = True
+            self._journal.write("stop-requested")
+
+
+def _signal_group(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, number)
+
+
+if __name__ == "__main__":
+    raise SystemExit(_Worker(Path(sys.argv[1]), [int(number) for number in sys.argv[2].split(",")]).drive())
