@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import msgspec
@@ -38,4 +37,4 @@ def save_session(folders: Folders, session: Session) -> None:
     folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
     new = _file(folders).with_suffix(".new")
     new.write_bytes(msgspec.json.format(msgspec.json.encode(session), indent=2))
-    os.replace(new, _file(folders))
+    new.replace(_file(folders))

@@ -12,7 +12,7 @@ from mpiwizard.core.i18n import _
 
 _FIRST_ERROR = (
     re.compile(r"No space left on device|Disk quota exceeded"),
-    re.compile(r"virtual memory exhausted|Cannot allocate memory|Killed signal terminated program|internal compiler error: Killed"),
+    re.compile(r"virtual memory exhausted|Cannot allocate memory|Killed signal terminated|compiler error: Killed"),
     re.compile(r"^configure: error: "),
     re.compile(r"\bfatal error: "),
     re.compile(r"(?:^|[: ])error: |undefined reference to "),

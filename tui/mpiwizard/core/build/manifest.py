@@ -73,7 +73,7 @@ def _files(folder: Path) -> Iterator[Path]:
 def _digest(path: Path) -> str:
     """SHA-256 of a file's bytes; of a link's target text for a link."""
     if path.is_symlink():
-        return hashlib.sha256(os.readlink(path).encode()).hexdigest()
+        return hashlib.sha256(str(path.readlink()).encode()).hexdigest()
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(1 << 20):

@@ -72,7 +72,7 @@ def version_text(text: str) -> str:
         return ""
     numbers = dict(_NUMBER.findall(text))
     try:
-        version = f"{int(numbers['major'])}.{int(numbers['minor'])}.{int(numbers['release'])}"
+        version = ".".join(str(int(numbers[part])) for part in ("major", "minor", "release"))
     except (KeyError, ValueError):
         return ""
-    return version + numbers.get("greek", "")
+    return version + str(numbers.get("greek", ""))

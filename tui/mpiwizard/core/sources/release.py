@@ -77,7 +77,8 @@ def find_archive(context: Context, release: str) -> Archive | None:
     from mpiwizard.core.recipes import load_recipes
 
     releases = load_recipes(context.folders.config).releases
-    return releases.archive(release or releases.newest)
+    known = releases.get(release) if release else next(reversed(releases.values()), None)
+    return known.archive if known else None
 
 
 def address_of(archive: Archive, mirror: str) -> str:

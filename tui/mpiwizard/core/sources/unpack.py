@@ -32,7 +32,7 @@ def unpack(archive: Path, source: Path) -> int:
         (top,) = new.iterdir()
         if not (top / "configure").is_file():
             raise ValueError(_("no configure in its top folder"))
-        os.rename(top, source)
+        top.rename(source)
     except (tarfile.TarError, ValueError, EOFError) as error:
         raise WizardError(
             _("{name} cannot be unpacked ({reason}); fetch it again or use another --source.").format(
