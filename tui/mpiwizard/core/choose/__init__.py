@@ -1,1 +1,5 @@
 """Stage 2, choose: the ways to an MPI on this machine, best first."""
+
+from mpiwizard.core.choose.ways import choose, matching_recipe, require_choice
+
+__all__ = ["choose", "matching_recipe", "require_choice"]

@@ -1,0 +1,50 @@
+"""Which options of a recipe are meant for one release, on one machine, by one person."""
+
+from __future__ import annotations
+
+from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.recipes import ConfigureOption, Recipe, RecipeOption, Recipes, fits, version_of
+
+
+def facts_of(machine: Machine) -> dict[str, object]:
+    """The facts' values by id, as recipes match them."""
+    return {fact.id: fact.value for fact in machine.facts}
+
+
+def is_required(machine: Machine, option: ConfigureOption) -> bool:
+    """True when the box lacks what building without this option would need."""
+    return bool(option.required_without) and not machine.value(option.required_without)
+
+
+def is_wanted(machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str) -> bool:
+    """True when the recipe has this option on, files aside: those are looked at when the plan is made."""
+    if known.objection(release) or not is_fit(option, release):
+        return False
+    if is_required(machine, known):
+        return True
+    return (
+        option.enabled
+        and (not option.matters or matters in option.matters)
+        and fits(facts_of(machine), option.when)
+    )
+
+
+def is_fit(option: RecipeOption, release: str) -> bool:
+    """True when `release` is at or after the first fit one of its series, or of a later series."""
+    if not option.needs_release:
+        return True
+    version = version_of(release)
+    first_fit = sorted(version_of(first) for first in option.needs_release)
+    same_series = [first for first in first_fit if first.release[:2] == version.release[:2]]
+    return version >= (same_series or first_fit[-1:])[0]
+
+
+def wanted_options(
+    machine: Machine, recipes: Recipes, recipe: Recipe, release: str, matters: str
+) -> tuple[str, ...]:
+    """Ids of the options the recipe has on for this release."""
+    return tuple(
+        option.id
+        for option in recipe.option
+        if is_wanted(machine, recipes.options[option.id], option, release, matters)
+    )
