@@ -16,7 +16,9 @@ def is_required(machine: Machine, option: ConfigureOption) -> bool:
     return bool(option.required_without) and not machine.value(option.required_without)
 
 
-def is_wanted(machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str) -> bool:
+def is_wanted(
+    machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str
+) -> bool:
     """True when the recipe has this option on, files aside: those are looked at when the plan is made."""
     if known.objection(release) or not is_fit(option, release):
         return False

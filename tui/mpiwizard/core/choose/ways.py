@@ -37,7 +37,8 @@ def choose(machine: Machine, recipes: Recipes, wishes: Wishes) -> tuple[Choice, 
     _check(machine, recipes, wishes)
     recipe = matching_recipe(machine, recipes, wishes)
     choices = [
-        _choice(machine, recipes, recipe, offer, wishes) for offer in _offers(machine, recipes, recipe, wishes)
+        _choice(machine, recipes, recipe, offer, wishes)
+        for offer in _offers(machine, recipes, recipe, wishes)
     ]
     ranked = sorted(choices, key=lambda choice: _rank(machine, choice, wishes))
     return (_with_rank(ranked[0], machine, wishes), *ranked[1:]) if ranked else ()
@@ -78,7 +79,7 @@ def _check(machine: Machine, recipes: Recipes, wishes: Wishes) -> None:
         raise WizardError(_("The source archive needs a file: --archive FILE."), ExitCode.USAGE)
     if wishes.release:
         offered = {_offered(machine, source).get("release", "") for source in SOURCES}
-        known = {*recipes.releases, *recipes.series, *offered} - {""}
+        known = {*recipes.releases, *offered} - {""}
         _one_of(_("release"), wishes.release, sorted(known, key=version_of))
 
 
@@ -112,9 +113,9 @@ def _release_offers(machine: Machine, recipes: Recipes, recipe: Recipe, wishes: 
         for preference in recipe.prefer
         if preference.source == "release"
     }
-    if wishes.release and _newest(recipes, wishes.release) not in recipes.releases:
-        return
-    for release in [_newest(recipes, wishes.release)] if wishes.release else preferred:
+    for release in [wishes.release] if wishes.release else preferred:
+        if release not in recipes.releases:
+            continue
         preference = preferred.get(release)
         archive = recipes.releases[release].archive
         yield Offer(
@@ -131,7 +132,7 @@ def _distro_offer(machine: Machine, wishes: Wishes) -> Offer:
     offered = _offered(machine, "distro")
     release = str(offered.get("release", ""))
     why_not = "" if offered else _why_not(machine, "distro")
-    if offered and wishes.release and wishes.release not in (release, series_id(release)):
+    if offered and wishes.release and wishes.release != release:
         why_not = _("the distribution offers {release}").format(release=release)
     reason = _("The version your distribution maintains, and builds its own MPI programs with.")
     return Offer("distro", release, reason, why_not, str(offered.get("file", "")))
@@ -141,9 +142,11 @@ def _archive_offer(machine: Machine, wishes: Wishes) -> Offer:
     offered = _offered(machine, "archive")
     release = str(offered.get("release", ""))
     why_not = "" if release else _why_not(machine, "archive")
-    if release and wishes.release and wishes.release not in (release, series_id(release)):
+    if release and wishes.release and wishes.release != release:
         why_not = _("the archive holds {release}").format(release=release)
-    return Offer("archive", release, _("The archive you gave; no network is needed."), why_not, wishes.archive)
+    return Offer(
+        "archive", release, _("The archive you gave; no network is needed."), why_not, wishes.archive
+    )
 
 
 def _newest(recipes: Recipes, release: str) -> str:
@@ -171,7 +174,11 @@ def _choice(machine: Machine, recipes: Recipes, recipe: Recipe, offer: Offer, wi
         title=_("Open MPI {release}, {origin}").format(
             release=offer.release, origin=_origin(machine, offer.source)
         ),
-        reasons=(offer.reason, *_source_reasons(recipes, offer), _("For: {title}.").format(title=_(recipe.title))),
+        reasons=(
+            offer.reason,
+            *_source_reasons(recipes, offer),
+            _("For: {title}.").format(title=_(recipe.title)),
+        ),
         lost=tuple(_(recipes.options[name].lost) for name in passed if recipes.options[name].lost),
         minutes=round(seconds / 60, 1),
         disk=series.disk + series.disk_kept,
@@ -208,7 +215,9 @@ def _source_reasons(recipes: Recipes, offer: Offer) -> tuple[str, ...]:
 
 def _guide(source: str) -> str:
     if source == "distro":
-        return _("The guide installs the distribution's binary packages in its container, and builds elsewhere.")
+        return _(
+            "The guide installs the distribution's binary packages in its container, and builds elsewhere."
+        )
     return _("The guide takes 4.1.5 from an address that does not exist, and checks no sum.")
 
 
@@ -221,7 +230,11 @@ def _rank(machine: Machine, choice: Choice, wishes: Wishes) -> tuple[Any, ...]:
     keys: dict[str, tuple[Any, ...]] = {
         "soon": (source, choice.minutes),
         "speed": (source, newest),
-        "match": (choice.release not in _present_releases(machine), choice.source != "distro", choice.minutes),
+        "match": (
+            choice.release not in _present_releases(machine),
+            choice.source != "distro",
+            choice.minutes,
+        ),
         "learn": (series_id(choice.release) != "4.1", source, choice.minutes),
     }
     return (False, *keys[wishes.matters])

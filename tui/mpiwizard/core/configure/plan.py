@@ -1,0 +1,145 @@
+"""From a choice to a plan: options, folders, steps, time and room."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mpiwizard.core.choose.estimate import default_jobs, estimate, left_in
+from mpiwizard.core.choose.model import Choice
+from mpiwizard.core.configure.model import Option, Plan
+from mpiwizard.core.configure.options import plan_options
+from mpiwizard.core.configure.preflight import checked_prefix
+from mpiwizard.core.configure.steps import Places, Work, make_steps
+from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.i18n import _
+from mpiwizard.core.recipes import Recipes
+
+
+def make_plan(
+    context: Context,
+    machine: Machine,
+    recipes: Recipes,
+    choice: Choice,
+    wishes: Wishes,
+    switches: Mapping[str, bool] = {},
+    fallback: Choice | None = None,
+) -> Plan:
+    """All that will be done for a choice. Nothing is written, and nothing looked at but the machine's facts.
+
+    `switches` turns options on or off by id. `fallback` becomes a plan of the same run, for a source that
+    fails when it is fetched. Raises WizardError (USAGE) for a prefix that no build could bear.
+    """
+    if wishes.archive:
+        wishes = replace(wishes, archive=str(Path(wishes.archive).expanduser().absolute()))
+    run = time.strftime("%Y%m%d-%H%M%S", time.gmtime(context.clock())) + f"-{choice.release}"
+    plan = _plan(context, machine, recipes, choice, wishes, switches, run)
+    if fallback is None:
+        return plan
+    return replace(plan, fallback=_plan(context, machine, recipes, fallback, wishes, switches, run))
+
+
+def _plan(
+    context: Context,
+    machine: Machine,
+    recipes: Recipes,
+    choice: Choice,
+    wishes: Wishes,
+    switches: Mapping[str, bool],
+    run: str,
+) -> Plan:
+    recipe = recipes.platforms[choice.recipe]
+    prefix = checked_prefix(wishes.prefix or f"~/mpi/openmpi-{choice.release}", context.host)
+    places = Places(str(context.folders.runs / run), str(context.folders.downloads), prefix)
+    options = (
+        _prefix_row(recipes, prefix),
+        *plan_options(context.host, machine, recipes, recipe, choice.release, wishes.matters, switches),
+    )
+    passed = tuple(option for option in options if option.enabled)
+    jobs = wishes.jobs or default_jobs(machine)
+    series = recipes.series_of(choice.release)
+    times = estimate(series, left_in(recipes, (option.id for option in passed)), jobs)
+    bash = machine.value("tool.bash", {}).get("path") or "/bin/bash"
+    release = recipes.releases.get(choice.release) if choice.source == "release" else None
+    work = Work(
+        places=places,
+        choice=choice,
+        wishes=wishes,
+        archive=release.archive if release else None,
+        sha256=_known_sum(machine, choice, wishes),
+        bash=bash,
+        arguments=tuple(option.argument for option in passed),
+        environment=_environment(context, machine, bash),
+        jobs=jobs,
+        estimate=times,
+    )
+    return Plan(
+        run=run,
+        choice=choice,
+        wishes=wishes,
+        prefix=prefix,
+        jobs=jobs,
+        source_folder=places.source,
+        build_folder=places.build,
+        options=options,
+        steps=make_steps(work),
+        seconds=times.total,
+        disk=series.disk,
+        disk_kept=series.disk_kept,
+        packages=_missing_programs(machine),
+        notes=_notes(recipes, recipe.hazards, switches),
+    )
+
+
+def _prefix_row(recipes: Recipes, prefix: str) -> Option:
+    known = recipes.options["prefix"]
+    return Option(
+        id=known.id,
+        argument=known.argument.format(value=prefix),
+        enabled=True,
+        reason=_("A folder of its own, so that it can be removed in one piece."),
+        effect=_(known.effect),
+        fixed=True,
+        claims=known.claims,
+    )
+
+
+def _environment(context: Context, machine: Machine, bash: str) -> dict[str, str]:
+    """What configure, make and install get set.
+
+    With dash for CONFIG_SHELL, configure of 4.1.4 with --disable-dlopen leaves functions out of libmpi.
+    """
+    environment = {"CONFIG_SHELL": bash, "LC_ALL": "C.UTF-8"}
+    windows = set(machine.value("path.windows", []))
+    path = context.host.environment.get("PATH", "")
+    if windows and path:
+        environment["PATH"] = ":".join(folder for folder in path.split(":") if folder not in windows)
+    return environment
+
+
+def _known_sum(machine: Machine, choice: Choice, wishes: Wishes) -> str:
+    """The SHA-256 that the person, or the distribution's signed list, vouches for; empty when nobody does."""
+    if choice.source == "archive":
+        return wishes.sha256.lower()
+    offered = machine.value(f"source.{choice.source}", {})
+    return str(offered.get("sha256", ""))
+
+
+def _missing_programs(machine: Machine) -> dict[str, str]:
+    return {
+        fact.id.partition(".")[2]: fact.action
+        for fact in machine.facts
+        if fact.group == "tools" and fact.value is None and fact.action
+    }
+
+
+def _notes(recipes: Recipes, hazards: tuple[str, ...], switches: Mapping[str, bool]) -> tuple[str, ...]:
+    unknown = sorted(set(switches) - set(recipes.options))
+    forgotten = (
+        (_("No longer known, and left out: {names}.").format(names=", ".join(unknown)),) if unknown else ()
+    )
+    return (_("Nothing needs root: all is written to folders of yours."), *map(_, hazards), *forgotten)

@@ -1,0 +1,149 @@
+"""What must hold before a plan may start: tools, prefix, folders, room on the disk."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+from mpiwizard.core.configure.model import Plan
+from mpiwizard.core.context import Context
+from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.format import size
+from mpiwizard.core.host import Host
+from mpiwizard.core.i18n import _
+
+# Anything else breaks make (blank, #, $, :), the linker's -Wl, lists (comma) or a shell in some makefile.
+_UNSAFE = re.compile(r"[^\w/.+@-]")
+_OURS = "share/mpiwizard"  # our own folder inside a prefix
+
+
+def check_plan(context: Context, machine: Machine, plan: Plan) -> None:
+    """Raise WizardError for the first thing that would make the plan fail; nothing is written.
+
+    USAGE for a prefix that could never work, NOT_POSSIBLE_HERE for what this box lacks.
+    """
+    checked_prefix(plan.prefix, context.host)
+    _check_tools(machine)
+    _check_folders(context)
+    _check_prefix_is_free(context.host, plan.prefix)
+    _check_writable(context, plan.prefix)
+    _check_room(context, plan)
+
+
+def checked_prefix(text: str, host: Host) -> str:
+    """The prefix as an absolute path without `~`, `.` or `..`. Raises WizardError (USAGE)."""
+    home = host.environment.get("HOME", "")
+    path = home + text[1:] if home and (text == "~" or text.startswith("~/")) else text
+    if not path.startswith("/"):
+        message = _("The prefix {prefix} is not an absolute path; give one that starts with / or ~/.")
+        raise WizardError(message.format(prefix=_shown(text)), ExitCode.USAGE)
+    if bad := _UNSAFE.search(path):
+        message = _(
+            "The prefix {prefix} holds {character}, which breaks make or the linker; "
+            "use letters, digits and / . _ + @ - only."
+        )
+        raise WizardError(message.format(prefix=_shown(text), character=_character(bad[0])), ExitCode.USAGE)
+    path = os.path.normpath(path).replace("//", "/")
+    if path == "/":
+        raise WizardError(
+            _("The prefix / would mix Open MPI with the system; give a folder of its own."), ExitCode.USAGE
+        )
+    return path
+
+
+def _shown(text: str) -> str:
+    return repr(text) if len(text) <= 80 else repr(text[:77]) + "…"
+
+
+def _character(character: str) -> str:
+    return {" ": _("a blank"), ":": _("a colon")}.get(character, repr(character))
+
+
+def _check_tools(machine: Machine) -> None:
+    for fact in machine.facts:
+        if fact.group == "tools" and fact.state == "problem":
+            message = _("{label} is missing, and nothing can be built without it; install it with: {action}")
+            raise WizardError(
+                message.format(label=fact.label, action=fact.action), ExitCode.NOT_POSSIBLE_HERE
+            )
+
+
+def _check_folders(context: Context) -> None:
+    for variable, folder in (
+        ("XDG_STATE_HOME", context.folders.state),
+        ("XDG_CACHE_HOME", context.folders.cache),
+    ):
+        if bad := _UNSAFE.search(str(folder)):
+            message = _(
+                "mpiwizard would build in {folder}, but {character} in a path breaks make; "
+                "set {variable} to a folder without it."
+            )
+            raise WizardError(
+                message.format(folder=folder, character=_character(bad[0]), variable=variable),
+                ExitCode.NOT_POSSIBLE_HERE,
+            )
+        if context.host.is_real and not _is_writable(str(folder)):
+            message = _("mpiwizard cannot write to {folder}; set {variable} to a folder of yours.")
+            raise WizardError(message.format(folder=folder, variable=variable), ExitCode.NOT_POSSIBLE_HERE)
+
+
+def _check_prefix_is_free(host: Host, prefix: str) -> None:
+    if host.exists(prefix) and host.is_real and not Path(prefix).is_dir():
+        message = _("The prefix {prefix} is a file; give a folder with --prefix.")
+        raise WizardError(message.format(prefix=prefix), ExitCode.NOT_POSSIBLE_HERE)
+    if host.list(prefix) and not host.exists(f"{prefix}/{_OURS}"):
+        message = _(
+            "The folder {prefix} holds files that mpiwizard did not put there; give an empty one with --prefix."
+        )
+        raise WizardError(message.format(prefix=prefix), ExitCode.NOT_POSSIBLE_HERE)
+
+
+def _check_writable(context: Context, prefix: str) -> None:
+    if not context.host.is_real or _is_writable(prefix):
+        return
+    user = context.host.environment.get("USER") or str(os.getuid())
+    message = _(
+        "You may not write to {parent}, where {prefix} would be; give a folder of yours with --prefix, "
+        "or make it first: sudo install -d -o {user} {prefix}"
+    )
+    raise WizardError(
+        message.format(parent=_existing(prefix), prefix=prefix, user=user), ExitCode.NOT_POSSIBLE_HERE
+    )
+
+
+def _is_writable(path: str) -> bool:
+    existing = _existing(path)
+    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+
+
+def _existing(path: str) -> Path:
+    """The path, or the nearest folder above it that exists."""
+    try:
+        return next(place for place in (Path(path), *Path(path).parents) if os.path.lexists(place))
+    except OSError:
+        return Path("/")
+
+
+def _check_room(context: Context, plan: Plan) -> None:
+    if not context.host.is_real:
+        return
+    needed: dict[int, tuple[Path, int]] = {}  # device -> a folder on it, bytes
+    for path, count in ((str(context.folders.runs), plan.disk), (plan.prefix, plan.disk_kept)):
+        existing = _existing(path)
+        device = existing.stat().st_dev
+        place, sum_so_far = needed.get(device, (existing, 0))
+        needed[device] = (place, sum_so_far + count)
+    for place, count in needed.values():
+        free = shutil.disk_usage(place).free
+        if free < count:
+            message = _(
+                "The disk of {place} has {free} free, but {needed} are needed; free some space, or choose "
+                "another disk with --prefix for the installation, XDG_STATE_HOME for the build."
+            )
+            raise WizardError(
+                message.format(place=place, free=size(free), needed=size(count)),
+                ExitCode.NOT_POSSIBLE_HERE,
+            )

@@ -1,0 +1,170 @@
+"""The steps of a plan: argv lists for the worker, and the same in shell for `plan --script`."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+
+from msgspec import Struct
+
+from mpiwizard.core.choose.estimate import Estimate
+from mpiwizard.core.choose.model import Choice
+from mpiwizard.core.configure.model import Step
+from mpiwizard.core.context import Wishes
+from mpiwizard.core.i18n import _
+from mpiwizard.core.recipes import Archive
+
+HOUR = 3600.0
+
+
+class Places(Struct, frozen=True):
+    """Where a run works. Absolute paths without blanks, since make cannot bear them."""
+
+    run: str
+    downloads: str
+    prefix: str
+
+    @property
+    def source(self) -> str:
+        return f"{self.run}/source"
+
+    @property
+    def build(self) -> str:
+        return f"{self.run}/build"
+
+
+class Work(Struct, frozen=True):
+    """All that the steps are made from."""
+
+    places: Places
+    choice: Choice
+    wishes: Wishes
+    archive: Archive | None  # of the official release
+    sha256: str  # of another archive, when somebody vouches for it
+    bash: str
+    arguments: tuple[str, ...]  # of configure
+    environment: dict[str, str]  # of configure, make and install
+    jobs: int
+    estimate: Estimate
+
+
+def make_steps(work: Work) -> tuple[Step, ...]:
+    """The eight steps, from fetch to validate."""
+    return (*_source_steps(work), *_build_steps(work), *_proof_steps(work))
+
+
+def _source_steps(work: Work) -> tuple[Step, ...]:
+    source = work.places.source
+    unpack = (f"mkdir -p {quoted(source)}", f'tar -xf "$archive" -C {quoted(source)} --strip-components=1')
+    return (
+        _own_step(work, "fetch", _("Fetch the source"), _fetch_script(work), 2 * HOUR),
+        _own_step(work, "verify", _("Verify the archive"), _verify_script(work), 600.0),
+        _own_step(work, "unpack", _("Unpack it"), unpack, 1800.0, safe_again="clean"),
+    )
+
+
+def _build_steps(work: Work) -> tuple[Step, ...]:
+    configure = (work.bash, f"{work.places.source}/configure", *work.arguments)
+    make = ("make", f"-j{work.jobs}")
+    return (
+        _command_step(work, "configure", _("Look at the machine"), configure, HOUR, safe_again="clean"),
+        _command_step(work, "make", _("Compile"), make, 4 * HOUR, safe_again="continue"),
+        _command_step(work, "install", _("Install"), ("make", "install"), HOUR),
+    )
+
+
+def _proof_steps(work: Work) -> tuple[Step, ...]:
+    prefix = quoted(work.places.prefix)
+    return (
+        _own_step(
+            work, "tune", _("Measure and keep what is better"), (f"mpiwizard tune --prefix {prefix}",), HOUR
+        ),
+        _own_step(
+            work, "validate", _("Prove that it works"), (f"mpiwizard validate --prefix {prefix}",), HOUR
+        ),
+    )
+
+
+def _own_step(
+    work: Work, step: str, title: str, script: Sequence[str], deadline: float, safe_again: str = "again"
+) -> Step:
+    argv = (sys.executable, "-m", "mpiwizard.worker", "step", step, work.places.run)
+    seconds = work.estimate.seconds[step]
+    return Step(step, title, argv, work.places.run, {}, tuple(script), seconds, deadline, safe_again)
+
+
+def _command_step(
+    work: Work, step: str, title: str, argv: tuple[str, ...], deadline: float, safe_again: str = "again"
+) -> Step:
+    build = work.places.build
+    shell = (f"mkdir -p {quoted(build)}", f"cd {quoted(build)}", in_shell(argv, work.environment))
+    seconds = work.estimate.seconds[step]
+    return Step(step, title, argv, build, work.environment, shell, seconds, deadline, safe_again)
+
+
+def _fetch_script(work: Work) -> tuple[str, ...]:
+    """Shell lines that leave the path of the archive in `$archive`."""
+    if work.choice.source == "archive":
+        return (f"archive={quoted(work.wishes.archive)}",)
+    if work.choice.source == "distro":
+        return _distro_script(work)
+    assert work.archive is not None
+    address = mirrored(work.archive.url, work.wishes.mirror)
+    return (
+        f"archive={quoted(f'{work.places.downloads}/{work.archive.file}')}",
+        f"mkdir -p {quoted(work.places.downloads)}",
+        'if [ ! -f "$archive" ]; then',
+        f'  curl --fail --location --retry 3 --output "$archive.part" {quoted(address)}',
+        '  mv "$archive.part" "$archive"',
+        "fi",
+    )
+
+
+def mirrored(url: str, mirror: str) -> str:
+    """The address on a mirror that keeps the folders below release/open-mpi/ of the official server."""
+    return f"{mirror.rstrip('/')}/{url.partition('/release/open-mpi/')[2]}" if mirror else url
+
+
+def _distro_script(work: Work) -> tuple[str, ...]:
+    apt = quoted(f"{work.places.run}/apt")
+    return (
+        f"apt={apt}",
+        'mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/sources" "$apt/package"',
+        "for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do",
+        '  [ ! -f "$list" ] || sed -n "s/^deb /deb-src /p" "$list" > "$apt/sources/${list##*/}"',
+        "done",
+        "for list in /etc/apt/sources.list.d/*.sources; do",
+        '  [ ! -f "$list" ] || sed "s/^Types:.*/Types: deb-src/" "$list" > "$apt/sources/${list##*/}"',
+        "done",
+        'private=(-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$apt/sources"',
+        '  -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives"',
+        "  -o APT::Sandbox::User=root)",
+        'apt-get "${private[@]}" update',
+        'cd "$apt/package"',
+        'apt-get "${private[@]}" source --download-only --only-source openmpi',
+        'archive=$(ls "$apt"/package/openmpi_*.orig.tar.*)',
+    )
+
+
+def _verify_script(work: Work) -> tuple[str, ...]:
+    sha256 = work.archive.sha256 if work.archive and work.choice.source == "release" else work.sha256
+    if not sha256:
+        return ('sha256sum "$archive"',)
+    complaint = quoted(_("The SHA-256 of the archive is not {sha256}.").format(sha256=sha256))
+    return (
+        f'if [ "$(sha256sum < "$archive" | cut -d " " -f 1)" != {sha256} ]; then',
+        f"  echo {complaint} >&2",
+        "  exit 1",
+        "fi",
+    )
+
+
+def in_shell(argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    """A command with its variables, quoted for bash."""
+    variables = [f"{name}={quoted(value)}" for name, value in environment.items()]
+    return " ".join([*variables, shlex.join(argv)])
+
+
+def quoted(text: str) -> str:
+    return shlex.quote(text)
