@@ -29,10 +29,10 @@ class Fetched(msgspec.Struct, frozen=True):
 
 
 class RowWriter(Frontend):
-    """Prints what a stage finds, and appends each row to `<step>.rows.jsonl` for the interfaces."""
+    """Prints what a stage finds, and appends each row to `<step>.results.jsonl` for the interfaces."""
 
     def __init__(self, folder: Path, step: str) -> None:
-        self._path = folder / f"{step}.rows.jsonl"
+        self._path = folder / f"{step}.results.jsonl"
         self._path.write_bytes(b"")
 
     def _append(self, row: msgspec.Struct) -> None:

@@ -35,24 +35,38 @@ class FailureCard(Struct, frozen=True):
 def explain_failure(step: str, log: Path, status: int | None) -> FailureCard:
     """The card for a failed step, from its log. Never raises: without a log the card says so."""
     try:
-        lines = log.read_bytes().split(b"\n")
+        content = log.read_bytes()
     except OSError:
-        lines = []
-    number, evidence = _first_error([plain_line(line) for line in lines])
+        content = b""
+    number, evidence = _first_error(content) or _last_line(content)
     place = _PLACE.match(evidence)
     where = _("{file}, line {line}").format(**place.groupdict()) if place else _("step {step}").format(step=step)
     return FailureCard(_what(step, status), where, number, evidence, _advice(step, evidence, status))
 
 
-def _first_error(lines: list[str]) -> tuple[int, str]:
-    """The earliest line of the most telling kind; else the last line that says anything."""
+def first_error_in(content: bytes) -> FailureCard | None:
+    """The card for a log of unknown origin; None when no line of it tells of an error."""
+    if found := _first_error(content):
+        return FailureCard("", "", *found, _advice("", found[1], None))
+    return None
+
+
+def _first_error(content: bytes) -> tuple[int, str] | None:
+    """The earliest line of the most telling kind, with its number."""
+    lines = [plain_line(line) for line in content.split(b"\n")]
     for pattern in _FIRST_ERROR:
         for number, line in enumerate(lines, start=1):
             if pattern.search(line):
                 return number, line.strip()
+    return None
+
+
+def _last_line(content: bytes) -> tuple[int, str]:
+    """The last line that says anything; 0 and nothing when none does."""
+    lines = content.split(b"\n")
     for number in range(len(lines), 0, -1):
-        if lines[number - 1].strip():
-            return number, lines[number - 1].strip()
+        if text := plain_line(lines[number - 1]).strip():
+            return number, text
     return 0, ""
 
 

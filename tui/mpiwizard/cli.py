@@ -1,0 +1,196 @@
+"""The command line: arguments, and the choice of face. All else is imported where it is needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from mpiwizard import __version__
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit status (see the README)."""
+    _open_missing_streams()
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given == ["--version"]:  # before argparse is imported: this must be as quick as Python itself
+        print(f"mpiwizard {__version__}")
+        return 0
+    from mpiwizard.core.i18n import use_language
+
+    use_language(_option_value(given, "--lang"))
+    options = _parser().parse_args(given)
+    return _run(options)
+
+
+def _run(options: argparse.Namespace) -> int:
+    from mpiwizard.core.errors import ExitCode, WizardError
+
+    try:
+        from mpiwizard.plain import commands
+
+        return int(getattr(commands, options.verb)(options))
+    except WizardError as error:
+        print(f"mpiwizard: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # The reader of our output went away, as `| head` does. Keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.STEP_FAILED
+
+
+def _open_missing_streams() -> None:
+    """Give a closed standard stream /dev/null, so that no file we open later takes its number."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            while (descriptor := os.open(os.devnull, os.O_RDWR)) < number:
+                pass
+            if descriptor > number:
+                os.dup2(descriptor, number)
+            setattr(sys, name, os.fdopen(number, mode))
+
+
+def _option_value(arguments: list[str], name: str) -> str:
+    """The value of an option that must be known before the parser and its translated texts are built."""
+    for position, argument in enumerate(arguments):
+        if argument == name and position + 1 < len(arguments):
+            return arguments[position + 1]
+        if argument.startswith(name + "="):
+            return argument.partition("=")[2]
+    return ""
+
+
+def _parser() -> argparse.ArgumentParser:
+    import argparse
+
+    from mpiwizard.core.i18n import _
+
+    class Parser(argparse.ArgumentParser):
+        """Errors in one sentence with the way to help; exit status 2."""
+
+        def error(self, message: str) -> None:  # type: ignore[override]
+            self.exit(2, _("{program}: {message}; see {program} --help\n").format(program=self.prog, message=message))
+
+    top = Parser(
+        prog="mpiwizard",
+        description=_("Build, tune and prove an Open MPI for this box."),
+        epilog=_("Without a command, the full-screen interface starts. Example: mpiwizard run --yes --prefix ~/mpi"),
+    )
+    top.add_argument("--version", action="version", version=f"mpiwizard {__version__}")
+    _add_general(top, "interface")
+    _add_wishes(top)
+    verbs = top.add_subparsers(metavar=_("COMMAND"), dest="command", parser_class=Parser)
+
+    def verb(name: str, summary: str, example: str) -> argparse.ArgumentParser:
+        parser: argparse.ArgumentParser = verbs.add_parser(
+            name, help=summary, description=summary, epilog=_("Example: {command}").format(command=example)
+        )
+        _add_general(parser, name)
+        return parser
+
+    detect = verb("detect", _("Show what this box is and what that means for MPI."), "mpiwizard detect --json")
+    detect.add_argument("--json", action="store_true", help=_("print all facts as JSON"))
+
+    plan = verb(
+        "plan", _("Show what would be built and how, without doing it."), "mpiwizard plan --script > build-openmpi.sh"
+    )
+    _add_wishes(plan)
+    form = plan.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help=_("print the plan as JSON"))
+    form.add_argument("--script", action="store_true", help=_("print the plan as a shell script that can be run"))
+
+    run = verb(
+        "run", _("Do all six stages without a screen."), "mpiwizard run --yes --prefix ~/mpi/openmpi --jobs 4"
+    )
+    _add_wishes(run)
+    run.add_argument("--yes", action="store_true", help=_("agree to what `mpiwizard plan` shows; needed"))
+    run.add_argument("--json", action="store_true", help=_("print the final report as JSON"))
+
+    runs = verb("runs", _("List all runs with their state."), "mpiwizard runs")
+    runs.add_argument("--json", action="store_true", help=_("print the runs as JSON"))
+
+    for name, summary, example in (
+        ("attach", _("Watch a run that goes on in the background."), "mpiwizard attach"),
+        ("resume", _("Go on with a run that was interrupted, stopped or failed."), "mpiwizard resume"),
+        ("stop", _("Stop a run; what is compiled stays for a resume."), "mpiwizard stop"),
+    ):
+        parser = verb(name, summary, example)
+        parser.add_argument("run", nargs="?", default="", metavar="RUN", help=_("which run; the latest if left out"))
+        if name == "resume":
+            parser.add_argument("--json", action="store_true", help=_("print the final report as JSON"))
+
+    for name, summary in (
+        ("tune", _("Measure settings of an installation and keep what helps.")),
+        ("validate", _("Prove that an installation works and measure it.")),
+    ):
+        parser = verb(name, summary, f"mpiwizard {name} --prefix ~/mpi/openmpi-4.1.4")
+        _add_prefix(parser)
+        parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
+
+    verb("doctor", _("Check mpiwizard's own surroundings."), "mpiwizard doctor")
+
+    diagnose = verb(
+        "diagnose", _("Find the first error in a log of configure, make or mpirun."), "mpiwizard diagnose make.log"
+    )
+    diagnose.add_argument("file", metavar="FILE", help=_("a log file, or - for standard input"))
+
+    export = verb("export", _("Print the plan of a run as a shell script."), "mpiwizard export > build-openmpi.sh")
+    export.add_argument("run", nargs="?", default="", metavar="RUN", help=_("which run; the latest if left out"))
+
+    uninstall = verb(
+        "uninstall",
+        _("Remove an installation that mpiwizard made; files changed since are kept."),
+        "mpiwizard uninstall --prefix ~/mpi/openmpi-4.1.4 --yes",
+    )
+    _add_prefix(uninstall)
+    uninstall.add_argument("--yes", action="store_true", help=_("agree to the removal; needed"))
+    return top
+
+
+def _add_general(parser: argparse.ArgumentParser, verb: str) -> None:
+    from mpiwizard.core.i18n import _
+
+    parser.set_defaults(verb=verb)
+    parser.add_argument("--lang", default="", help=_("language of all text, such as zh_CN"))
+    parser.add_argument("--offline", action="store_true", help=_("do not look for sources on the network"))
+
+
+def _add_prefix(parser: argparse.ArgumentParser) -> None:
+    from mpiwizard.core.i18n import _
+
+    parser.add_argument(
+        "--prefix", default="", metavar="DIR", help=_("where the installation is; that of the latest run if left out")
+    )
+
+
+def _add_wishes(parser: argparse.ArgumentParser) -> None:
+    """The options that decide what is built; the same for the interface, plan and run."""
+    from mpiwizard.core.i18n import _
+
+    wishes = parser.add_argument_group(_("what to build; all can be left to mpiwizard"))
+    wishes.add_argument("--recipe", default="", metavar="ID", help=_("the recipe, such as wsl2 or aws"))
+    wishes.add_argument("--release", default="", metavar="V", help=_("Open MPI's version, such as 5.0.11"))
+    wishes.add_argument(
+        "--source", default="auto", metavar="KIND", help=_("auto, release, distro or archive (default: auto)")
+    )
+    wishes.add_argument("--archive", default="", metavar="FILE", help=_("a local source archive of Open MPI"))
+    wishes.add_argument("--sha256", default="", metavar="SUM", help=_("the SHA-256 the local archive must have"))
+    wishes.add_argument("--mirror", default="", metavar="URL", help=_("a mirror with Open MPI's release folders"))
+    wishes.add_argument("--prefix", default="", metavar="DIR", help=_("where to install"))
+    wishes.add_argument("--jobs", type=_jobs, default=0, metavar="N", help=_("compilations at the same time"))
+
+
+def _jobs(text: str) -> int:
+    import argparse
+
+    from mpiwizard.core.i18n import _
+
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 4096:
+        raise argparse.ArgumentTypeError(_("{text} is not a number from 1 to 4096").format(text=repr(text)))
+    return int(text)

@@ -1,0 +1,385 @@
+"""One function per verb of the command line: its arguments in, its exit status out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.i18n import _
+from mpiwizard.core.session import load_session, save_session
+
+if TYPE_CHECKING:
+    from mpiwizard.core.build.model import RunState
+    from mpiwizard.core.configure.model import Plan
+    from mpiwizard.core.detect.model import Machine
+
+
+def talk(text: str) -> None:
+    """A sentence for the person; never part of a result."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def _print_json(value: object) -> None:
+    """One JSON document on stdout. What is printed has a `schema` field, raised when its form changes."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+
+
+def _context(options: argparse.Namespace) -> Context:
+    return Context.of_person(offline=options.offline)
+
+
+def _wishes(options: argparse.Namespace) -> Wishes:
+    from mpiwizard.core.sources import KINDS
+
+    if options.source not in ("auto", *KINDS):
+        raise WizardError(
+            _("There is no source {given}; use one of auto, {known}.").format(
+                given=repr(options.source), known=", ".join(KINDS)
+            ),
+            ExitCode.USAGE,
+        )
+    if options.archive and options.source not in ("auto", "archive"):
+        raise WizardError(
+            _("--archive and --source {source} exclude each other; leave one out.").format(source=options.source),
+            ExitCode.USAGE,
+        )
+    return Wishes(
+        recipe=options.recipe,
+        release=options.release,
+        source="archive" if options.archive else options.source,
+        archive=options.archive,
+        sha256=options.sha256,
+        mirror=options.mirror,
+        prefix=options.prefix,
+        jobs=options.jobs,
+    )
+
+
+def interface(options: argparse.Namespace) -> int:
+    """The full-screen interface, or one sentence when this terminal cannot show it."""
+    _require_terminal()
+    from mpiwizard.ui.app import run as run_interface
+
+    return run_interface(_context(options), _wishes(options))
+
+
+def _require_terminal() -> None:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        reason = _("this is no terminal")
+    elif os.environ.get("TERM", "") in ("", "dumb"):
+        reason = _("this terminal cannot show it (TERM is {term})").format(term=os.environ.get("TERM") or "''")
+    else:
+        return
+    raise WizardError(
+        _("The interface needs a full terminal, and {reason}; use `mpiwizard run --yes` or `mpiwizard --help`.").format(
+            reason=reason
+        ),
+        ExitCode.USAGE,
+    )
+
+
+def detect(options: argparse.Namespace) -> int:
+    from mpiwizard.core.detect import detect as detect_machine
+    from mpiwizard.plain import show
+
+    machine = detect_machine(_context(options), Wishes())
+    if options.json:
+        _print_json(machine)
+    else:
+        show.machine(machine)
+    return ExitCode.DONE
+
+
+def plan(options: argparse.Namespace) -> int:
+    from mpiwizard.core.configure import check_plan, script
+    from mpiwizard.plain import show
+
+    context, wishes = _context(options), _wishes(options)
+    made, machine = _make_plan(context, wishes, quiet=True)
+    if options.json:
+        _print_json(made)
+    elif options.script:
+        sys.stdout.write(script(made))
+    else:
+        show.plan(made)
+    check_plan(context, machine, made)
+    return ExitCode.DONE
+
+
+def _make_plan(context: Context, wishes: Wishes, *, quiet: bool) -> tuple[Plan, Machine]:
+    """Detect, choose, configure: the first three stages with their defaults."""
+    from mpiwizard.core.choose import choose, fallback_choice, require_choice
+    from mpiwizard.core.configure import make_plan
+    from mpiwizard.core.detect import detect as detect_machine
+    from mpiwizard.core.recipes import load_recipes
+
+    recipes = load_recipes(context.folders.config)
+    machine = detect_machine(context, wishes)
+    choices = choose(machine, recipes, wishes)
+    choice = require_choice(choices, wishes)
+    if not quiet:
+        talk(machine.headline)
+        for other in choices:
+            if not other.available:
+                talk(_("Not possible: {title}: {reason}").format(title=other.title, reason=other.why_not))
+        talk(_("Chosen: {title}. {reason}").format(title=choice.title, reason=" ".join(choice.reasons[:1])))
+    made = make_plan(
+        context, machine, recipes, choice, wishes, fallback=fallback_choice(choices, choice, wishes)
+    )
+    return made, machine
+
+
+def run(options: argparse.Namespace) -> int:
+    from mpiwizard.core.configure import check_plan
+    from mpiwizard.core.format import duration, size
+    from mpiwizard.worker import start
+
+    if not options.yes:
+        raise WizardError(
+            _("`run` builds and installs on this box: add --yes, or look first with `mpiwizard plan`."),
+            ExitCode.USAGE,
+        )
+    context, wishes = _context(options), _wishes(options)
+    made, machine = _make_plan(context, wishes, quiet=False)
+    check_plan(context, machine, made)
+    talk(
+        _("Building into {prefix}: about {time}, {disk} on disk while it works.").format(
+            prefix=made.prefix, time=duration(made.seconds), disk=size(made.disk)
+        )
+    )
+    run_id = start(context, made)
+    save_session(
+        context.folders,
+        msgspec.structs.replace(load_session(context.folders), wishes=wishes, choice=made.choice.id, run=run_id),
+    )
+    return _watch(context, run_id, json=options.json)
+
+
+def _watch(context: Context, run_id: str, *, json: bool) -> int:
+    """Tell a run's progress until it ends, then its result."""
+    from mpiwizard.plain import show
+    from mpiwizard.plain.follow import follow
+
+    run = follow(context, run_id, talk)
+    if run.state == "done":
+        report = _report(run)
+        if json:
+            _print_json(report)
+        else:
+            show.report(report)
+        talk(_("Use it: . {prefix}/share/mpiwizard/environment.sh").format(prefix=run.plan.prefix))
+        return ExitCode.DONE
+    show.failure(run)
+    return ExitCode.STEP_FAILED
+
+
+def _report(run: RunState) -> object:
+    from mpiwizard.core.validate.model import Report
+
+    return msgspec.json.decode((Path(run.folder) / "report.json").read_bytes(), type=Report)
+
+
+def _run_of(context: Context, run_id: str) -> RunState:
+    from mpiwizard.core.build.runs import load_run, newest_run
+
+    return load_run(context.folders, run_id) if run_id else newest_run(context.folders)
+
+
+def runs(options: argparse.Namespace) -> int:
+    from mpiwizard.core.build.runs import list_runs
+    from mpiwizard.plain import show
+
+    context = _context(options)
+    found = list_runs(context.folders)
+    if options.json:
+        _print_json({"schema": 1, "runs": found})
+    else:
+        show.runs(found, context.clock())
+    return ExitCode.DONE
+
+
+def attach(options: argparse.Namespace) -> int:
+    context = _context(options)
+    chosen = _run_of(context, options.run)
+    try:
+        _require_terminal()
+    except WizardError:
+        return _watch(context, chosen.id, json=False)
+    from mpiwizard.ui.app import run as run_interface
+
+    return run_interface(context, Wishes(), chosen.id)
+
+
+def resume(options: argparse.Namespace) -> int:
+    from mpiwizard.core.build.resume import FIRST, decide
+    from mpiwizard.worker import resume as resume_run
+
+    context = _context(options)
+    chosen = _run_of(context, options.run)
+    if not chosen.active and chosen.state != "done":
+        for decision in decide(chosen):
+            if decision.action != FIRST:
+                talk(f"  {decision.step:10} {_ACTION_WORDS[decision.action]()}  {decision.why}".rstrip())
+    return _watch(context, resume_run(context, chosen.id), json=options.json)
+
+
+_ACTION_WORDS = {
+    "keep": lambda: _("stays"),
+    "again": lambda: _("again"),
+    "clean": lambda: _("again, in a clean folder"),
+    "continue": lambda: _("continues"),
+}
+
+
+def stop(options: argparse.Namespace) -> int:
+    from mpiwizard.worker import stop as stop_run
+
+    context = _context(options)
+    chosen = stop_run(context, _run_of(context, options.run).id)
+    talk(_("Run {run} is stopped; go on with `mpiwizard resume {run}`.").format(run=chosen.id))
+    return ExitCode.DONE
+
+
+def _prefix(context: Context, options: argparse.Namespace) -> str:
+    """The prefix the person named, or that of the newest finished run."""
+    from mpiwizard.core.build.runs import list_runs
+
+    if options.prefix:
+        return str(Path(options.prefix).expanduser().absolute())
+    for run in list_runs(context.folders):
+        if any(step.id == "install" and step.state == "done" for step in run.steps):
+            return run.plan.prefix
+    raise WizardError(_("No run has installed anything yet; name an installation with --prefix DIR."), ExitCode.USAGE)
+
+
+def tune(options: argparse.Namespace) -> int:
+    from mpiwizard.core.detect import detect as detect_machine
+    from mpiwizard.core.installation import find_installation
+    from mpiwizard.core.recipes import load_recipes
+    from mpiwizard.core.tune import tune as tune_installation
+    from mpiwizard.plain import show
+
+    context = msgspec.structs.replace(_context(options), offline=True)
+    installation = find_installation(context.host, _prefix(context, options))
+    machine = detect_machine(context, Wishes(prefix=installation.prefix))
+    with _work_folder(context) as work:
+        tuning = tune_installation(
+            context, machine, load_recipes(context.folders.config), installation, work, show.Teller(talk)
+        )
+    if options.json:
+        _print_json(tuning)
+    else:
+        show.tuning(tuning)
+    return ExitCode.DONE
+
+
+def validate(options: argparse.Namespace) -> int:
+    from mpiwizard.core.detect import detect as detect_machine
+    from mpiwizard.core.installation import find_installation
+    from mpiwizard.core.recipes import load_recipes
+    from mpiwizard.core.validate import validate as validate_installation
+    from mpiwizard.plain import show
+
+    context = msgspec.structs.replace(_context(options), offline=True)
+    installation = find_installation(context.host, _prefix(context, options))
+    machine = detect_machine(context, Wishes(prefix=installation.prefix))
+    with _work_folder(context) as work:
+        report = validate_installation(
+            context, machine, load_recipes(context.folders.config), installation, work, show.Teller(talk), None
+        )
+    if options.json:
+        _print_json(report)
+    else:
+        show.report(report)
+    if not report.passed:
+        return ExitCode.STEP_FAILED
+    low = any(metric.word == "low" for metric in report.metrics)
+    return ExitCode.BELOW_EXPECTATION if low else ExitCode.DONE
+
+
+class _work_folder:
+    """A folder in our cache for compiled probes, removed at the end."""
+
+    def __init__(self, context: Context) -> None:
+        self._parent = context.folders.cache
+
+    def __enter__(self) -> Path:
+        import tempfile
+
+        self._parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._temporary = tempfile.TemporaryDirectory(prefix="probes-", dir=self._parent)
+        return Path(self._temporary.name)
+
+    def __exit__(self, *_exception: object) -> None:
+        self._temporary.cleanup()
+
+
+def doctor(options: argparse.Namespace) -> int:
+    from mpiwizard.plain import show
+    from mpiwizard.plain.doctor import examine
+
+    findings = examine(_context(options))
+    show.findings(findings)
+    return ExitCode.DONE if all(finding.well for finding in findings) else ExitCode.NOT_POSSIBLE_HERE
+
+
+def diagnose(options: argparse.Namespace) -> int:
+    """Thin for now: the first error of a log and the usual help; the catalogue of faults is still to come."""
+    from mpiwizard.core.build.failure import first_error_in
+
+    if options.file == "-":
+        content = sys.stdin.buffer.read()
+    else:
+        try:
+            content = Path(options.file).read_bytes()
+        except OSError as error:
+            raise WizardError(
+                _("{file} cannot be read ({reason}); give the path of a log file, or - for standard input.").format(
+                    file=options.file, reason=error.strerror
+                ),
+                ExitCode.USAGE,
+            ) from None
+    card = first_error_in(content)
+    if card is None:
+        talk(_("No error was found. The catalogue of known faults is not part of this version yet."))
+        return ExitCode.DONE
+    print(_("line {line}: {evidence}").format(line=card.line, evidence=card.evidence))
+    print(card.try_this)
+    talk(_("This is the first error in the text; the catalogue of known faults is not part of this version yet."))
+    return ExitCode.STEP_FAILED
+
+
+def export(options: argparse.Namespace) -> int:
+    from mpiwizard.core.configure import script
+
+    sys.stdout.write(script(_run_of(_context(options), options.run).plan))
+    talk(_("A shell script is the only form in this version; Dockerfile and Spack files are still to come."))
+    return ExitCode.DONE
+
+
+def uninstall(options: argparse.Namespace) -> int:
+    from mpiwizard.core.build.locks import is_locked, prefix_lock
+    from mpiwizard.core.build.manifest import remove_installation
+
+    context = _context(options)
+    prefix = _prefix(context, options)
+    if not options.yes:
+        raise WizardError(_("This removes {prefix}: add --yes.").format(prefix=prefix), ExitCode.USAGE)
+    if is_locked(prefix_lock(context.folders.state, prefix)):
+        raise WizardError(
+            _("A run is at work on {prefix}; stop it first with `mpiwizard stop`.").format(prefix=prefix),
+            ExitCode.LOCKED,
+        )
+    removed, kept = remove_installation(Path(prefix))
+    talk(_("{count} files removed from {prefix}.").format(count=removed, prefix=prefix))
+    for name in kept:
+        talk(_("Kept, since it was changed: {prefix}/{name}").format(prefix=prefix, name=name))
+    return ExitCode.DONE
+
