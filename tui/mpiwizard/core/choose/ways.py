@@ -57,6 +57,17 @@ def require_choice(choices: tuple[Choice, ...], wishes: Wishes) -> Choice:
     raise WizardError(message.format(reasons=reasons), ExitCode.NOT_POSSIBLE_HERE)
 
 
+def fallback_choice(choices: tuple[Choice, ...], choice: Choice, wishes: Wishes) -> Choice | None:
+    """What to go on with when the source of `choice` fails while it is fetched: the best of another source.
+
+    None when the person named a source, or there is no other.
+    """
+    if wishes.source != "auto":
+        return None
+    others = (other for other in choices if other.available and other.source != choice.source)
+    return next(others, None)
+
+
 def matching_recipe(machine: Machine, recipes: Recipes, wishes: Wishes) -> Recipe:
     """The recipe the person named, or the weightiest one that matches the machine."""
     if wishes.recipe:
