@@ -1,0 +1,202 @@
+"""Programs a build needs, with one exact command that installs all that are missing, and PATH under WSL."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator
+
+from msgspec import Struct
+
+from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact
+from mpiwizard.core.detect.model import Fact
+from mpiwizard.core.detect.mounts import WINDOWS_TYPES, mount_of, read_mounts
+from mpiwizard.core.host import Host
+from mpiwizard.core.i18n import _, ngettext
+
+
+class Tool(Struct, frozen=True):
+    """A program of a build: the names it may have, in configure's order, and the variable that overrules them."""
+
+    id: str
+    names: tuple[str, ...]
+    variable: str = ""
+    needed: bool = False
+
+
+TOOLS = (
+    Tool("tool.cc", ("gcc", "cc", "clang"), "CC", needed=True),
+    Tool("tool.cxx", ("g++", "c++", "clang++"), "CXX"),
+    Tool("tool.fortran", ("gfortran", "flang", "flang-new"), "FC"),
+    Tool("tool.make", ("make", "gmake"), needed=True),
+    Tool("tool.perl", ("perl",), needed=True),
+    Tool("tool.bash", ("bash",), needed=True),
+)
+PACKAGES = {  # family -> what provides a tool, where its name is not the usual one
+    "": {"tool.cc": "gcc", "headers": "libc6-dev", "tool.make": "make", "tool.perl": "perl", "tool.bash": "bash"},
+    "apk": {"tool.cc": "gcc musl-dev", "headers": "musl-dev"},
+    "dnf": {"headers": "glibc-devel"},
+    "zypper": {"headers": "glibc-devel"},
+    "pacman": {"headers": "glibc"},
+}
+INSTALL = {  # family -> the programs that install, the first one that is there is taken
+    "apt": (("apt-get", "install"),),
+    "dnf": (("dnf", "install"), ("yum", "install"), ("microdnf", "install")),
+    "zypper": (("zypper", "install"),),
+    "apk": (("apk", "add"),),
+    "pacman": (("pacman", "-S", "--needed"),),
+}
+HEADER_TEST = "#include <stdio.h>\nint main(void) { return 0; }\n"
+
+
+def install_command(host: Host, family: str, missing: Iterable[str], root: bool) -> str:
+    """What a person types to get all that is missing; empty for a distribution of an unknown family."""
+    if family not in INSTALL:
+        return ""
+    names = {**PACKAGES[""], **PACKAGES.get(family, {})}
+    packages = list(dict.fromkeys(word for tool in missing for word in names[tool].split()))
+    programs = [words for words in INSTALL[family] if host.which(words[0])] or [INSTALL[family][0]]
+    command = shlex.join([*programs[0], *packages])
+    if family == "apt" and not any(
+        name.endswith(("_Packages", "_Packages.lz4")) for name in host.list("/var/lib/apt/lists")
+    ):
+        command = f"apt-get update && {command}"
+    if root:
+        return command
+    if host.which("sudo"):
+        return " && ".join(f"sudo {part}" for part in command.split(" && "))
+    return f"su -c {shlex.quote(command)}"
+
+
+def find_tool(host: Host, tool: Tool) -> tuple[list[str], str | None]:
+    """The command of a tool, from its variable or its usual names, and its path; None when it is not here."""
+    given = shlex.split(host.environment.get(tool.variable, "")) if tool.variable else []
+    if given:
+        return given, host.which(given[0]) if "/" not in given[0] else _existing(host, given[0])
+    for name in tool.names:
+        if path := host.which(name):
+            return [name], path
+    return [tool.names[0]], None
+
+
+def _existing(host: Host, path: str) -> str | None:
+    return path if host.exists(path) else None
+
+
+def parse_version(text: str) -> str:
+    """The version in the first line a tool prints, such as 12.2.0; empty when it tells none."""
+    line = first_line(text)
+    for part in (re.sub(r"\([^)]*\)", " ", line), line):  # a packager's own number stands in brackets
+        if found := re.search(r"(?<![\w.])v?(\d+\.\d+[\w.+-]*)", part):
+            return found[1]
+    return ""
+
+
+def has_headers(host: Host, command: list[str]) -> bool:
+    """Whether the C library's headers are there; a compiler alone can build nothing."""
+    result = ask(host, *command, "-x", "c", "-fsyntax-only", "-", given=HEADER_TEST)
+    return result.succeeded or "stdio.h" not in result.errors
+
+
+def read_tools(survey: Survey) -> Iterator[Fact]:
+    host = survey.host
+    family = survey.found.value("platform.distribution", {}).get("family", "")
+    found = {tool.id: find_tool(host, tool) for tool in TOOLS}
+    missing = [tool.id for tool in TOOLS if tool.needed and found[tool.id][1] is None]
+    compiler, path = found["tool.cc"]
+    if path is not None and not has_headers(host, compiler):
+        missing.insert(0, "headers")
+    command = install_command(host, family, missing, survey.root) if missing else ""
+    for tool in TOOLS:
+        words, path = found[tool.id]
+        if path is None:
+            yield _missing_fact(host, tool, words, command)
+        else:
+            yield _tool_fact(host, tool, words, path, command if "headers" in missing else "")
+
+
+def _tool_fact(host: Host, tool: Tool, words: list[str], path: str, headers_command: str) -> Fact:
+    version = parse_version(ask(host, *words, "--version").output)
+    line = shlex.join(words)
+    value = {"path": path, "version": version}
+    if len(words) > 1:
+        value["command"] = line
+    incomplete = tool.id == "tool.cc" and bool(headers_command)
+    chosen = bool(tool.variable and host.environment.get(tool.variable))
+    text = f"{line} {version}".strip()
+    meaning = _("Named by ${variable}; configure takes it too.").format(variable=tool.variable) if chosen else ""
+    return make_fact(
+        tool.id,
+        value,
+        _("{text}, without the C library's headers").format(text=text) if incomplete else text,
+        "problem" if incomplete else "ok",
+        read_from=f"${tool.variable}" if chosen else path,
+        see_yourself=f"{line} --version",
+        meaning=_("The compiler finds no stdio.h, so it can build nothing.") if incomplete else meaning,
+        action=headers_command if incomplete else "",
+    )
+
+
+def _missing_fact(host: Host, tool: Tool, words: list[str], command: str) -> Fact:
+    see = f"command -v {shlex.quote(words[0])}"
+    named = bool(tool.variable and host.environment.get(tool.variable))
+    if tool.needed or named:
+        problem = tool.id != "tool.bash"
+        meaning = _("A build needs it.") if problem else _("Open MPI's configure goes wrong with some other shells.")
+        action = command or _("Install {name} with your distribution's package manager.").format(name=words[0])
+        if named:
+            meaning = _("${variable} names {program}, and configure would stop there.").format(
+                variable=tool.variable, program=words[0]
+            )
+            action = _("Correct it, or forget it: unset {variable}").format(variable=tool.variable)
+        text = _("{name} is not here").format(name=words[0])
+        state = "problem" if problem else "attention"
+        return make_fact(
+            tool.id, None, text, state, read_from="$PATH", see_yourself=see, meaning=meaning, action=action
+        )
+    lost = {
+        "tool.cxx": _("The old C++ bindings cannot be built, which nobody misses."),
+        "tool.fortran": _("Open MPI is built without its Fortran part."),
+    }[tool.id]
+    return make_fact(tool.id, None, _("none"), read_from="$PATH", see_yourself=see, meaning=lost)
+
+
+def windows_folders(host: Host) -> list[str]:
+    """Folders of PATH that lie on Windows drives."""
+    mounts = read_mounts(host)
+    folders = []
+    for folder in host.environment.get("PATH", "").split(":"):
+        mount = mount_of(mounts, folder)
+        if re.match(r"/mnt/[a-z](/|$)", folder) or (mount is not None and mount.type in WINDOWS_TYPES):
+            folders.append(folder)
+    return folders
+
+
+def read_path(survey: Survey) -> Iterator[Fact]:
+    """Only under WSL, where Windows adds its own folders to PATH."""
+    if survey.found.value("platform.layer") not in ("wsl1", "wsl2"):
+        return
+    folders = windows_folders(survey.host)
+    blanks = sum(" " in folder for folder in folders)
+    text = ngettext("{count} entry", "{count} entries", len(folders)).format(count=len(folders))
+    if blanks:
+        text += ", " + ngettext("{count} with blanks", "{count} with blanks", blanks).format(count=blanks)
+    yield make_fact(
+        "path.windows",
+        folders,
+        text if folders else _("none"),
+        "attention" if folders else "ok",
+        read_from="$PATH",
+        see_yourself="echo \"$PATH\" | tr ':' '\\n' | grep /mnt",
+        meaning=_("configure may find programs of Windows there, and some rules of make break at blanks.")
+        if folders
+        else "",
+        action=_("mpiwizard builds with a PATH without them; your shell stays as it is.") if folders else "",
+        claims=(10,),
+    )
+
+
+PROBES = (
+    Probe(tuple(tool.id for tool in TOOLS), read_tools),
+    Probe(("path.windows",), read_path),
+)
