@@ -1,0 +1,276 @@
+"""The full-screen interface: one screen per stage, and the run that is watched."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.theme import Theme
+
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.i18n import _
+from mpiwizard.ui.screens.stage import StageScreen
+from mpiwizard.ui.signs import STAGES, stage_title
+from mpiwizard.ui.walk import Walk
+
+if TYPE_CHECKING:
+    from mpiwizard.core.build.model import RunState
+    from mpiwizard.core.context import Context, Wishes
+    from mpiwizard.core.session import Session
+    from mpiwizard.ui.stages import Stages
+    from mpiwizard.ui.watch import View, Watch
+
+_LOOKS_PER_SECOND = 4
+# Blue for what is well, orange for what needs a look: told apart with any kind of colour vision.
+_THEME = Theme(
+    name="mpiwizard",
+    primary="#6cb6ff",
+    secondary="#6cb6ff",
+    success="#6cb6ff",
+    warning="#ffb454",
+    error="#ffb454",
+    accent="#6cb6ff",
+    foreground="#d7dde4",
+    background="#12161b",
+    surface="#12161b",
+    panel="#1d242c",
+    dark=True,
+    variables={
+        "block-cursor-background": "#24415f",
+        "block-cursor-foreground": "#ffffff",
+        "block-cursor-text-style": "none",
+    },
+)
+
+
+class WizardApp(App[None]):
+    """Shows the six stages. Everything it knows comes from `stages`.
+
+    `run_id` is the run to attach to; `hertz` how often a log may be drawn in a second.
+    """
+
+    TITLE = "mpiwizard"
+    CSS_PATH = "wizard.tcss"
+    HORIZONTAL_BREAKPOINTS = [(0, "-cramped"), (60, "-narrow"), (110, "-wide")]
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (36, "-tall")]
+    BINDINGS = [
+        Binding("ctrl+q", "leave", _("quit"), show=False, priority=True, key_display="Ctrl+Q"),
+        Binding("ctrl+c", "leave", show=False, priority=True),
+    ]
+
+    def __init__(
+        self,
+        stages: Stages,
+        run_id: str | None = None,
+        *,
+        no_colour: bool = False,
+        animations: bool = True,
+        hertz: float = 30.0,
+    ) -> None:
+        super().__init__(ansi_color=True if no_colour else None)
+        self.register_theme(_THEME)
+        self.theme = _THEME.name
+        if not animations:
+            self.animation_level = "none"
+        self.stages = stages
+        self.walk = Walk()
+        self.hertz = hertz
+        self.view: View | None = None
+        self._session: Session | None = None
+        self._watch: Watch | None = None
+        self._looking = False
+        self._first_run = run_id
+
+    @property
+    def session(self) -> Session:
+        """What the person decided so far, also in earlier starts."""
+        if self._session is None:
+            self._session = self.stages.session()
+        return self._session
+
+    def remember(self, **changes: Any) -> None:
+        """Keep a decision for this start and the next."""
+        from msgspec.structs import replace
+
+        self._session = replace(self.session, **changes)
+        self.stages.remember(self._session)
+
+    def get_default_screen(self) -> Screen[Any]:
+        stage = "build" if self._first_run else "detect"
+        self.install_screen(self._make_screen(stage), stage)
+        return self.get_screen(stage)
+
+    def on_mount(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._ended_by, number)
+        if self._first_run:
+            self.watch_run(self._first_run)
+
+    def _ended_by(self, number: int) -> None:
+        self.exit(return_code=128 + number)  # leaves the terminal as it was
+
+    def visit(self, stage: str) -> None:
+        """Show a stage, or say why there is nothing to show yet."""
+        if why := self._why_not(stage):
+            self.notify(why, markup=False)
+        elif not isinstance(self.screen, StageScreen) or self.screen.stage != stage:
+            if not self.is_screen_installed(stage):
+                self.install_screen(self._make_screen(stage), stage)
+            self.switch_screen(stage)
+
+    def watch_run(self, run_id: str) -> None:
+        """Follow this run from now on."""
+        from mpiwizard.ui.watch import Watch
+
+        first = self._watch is None
+        self._watch = Watch(self.stages, run_id)
+        if first:
+            self.set_interval(1 / _LOOKS_PER_SECOND, self._look)
+        self._look()
+
+    def action_leave(self) -> None:
+        run = self.walk.run
+        if run is None or not run.active:
+            self.exit(return_code=exit_code(run))
+            return
+        from mpiwizard.ui.screens.dialogs import Question
+
+        if isinstance(self.screen, Question):
+            return
+        self.push_screen(
+            Question(
+                _("A build is running. It goes on without this window."),
+                _("`mpiwizard attach` comes back to it, from any terminal."),
+                (
+                    ("leave", _("Leave it running and quit")),
+                    ("stop", _("Stop the build and quit; resume continues it later")),
+                    ("", _("Stay here")),
+                ),
+            ),
+            self._leave,
+        )
+
+    def leave_running(self) -> None:
+        """Quit; the build goes on, and the shell says how to come back."""
+        if self.walk.run is not None:
+            self.exit(
+                message=_("The build goes on. Come back with: mpiwizard attach {run}").format(
+                    run=self.walk.run.id
+                )
+            )
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        for stage in STAGES:
+            title = stage_title(stage)
+            yield SystemCommand(
+                _("Go to {stage}").format(stage=title),
+                self._why_not(stage) or _("Show what this stage found or does"),
+                partial(self.visit, stage),
+            )
+        if isinstance(screen, StageScreen):
+            yield SystemCommand(_("Help"), _("Keys and signs of this screen"), screen.action_help)
+        yield SystemCommand(_("Colours"), _("Choose another theme"), self.action_change_theme)
+        yield SystemCommand(_("Quit"), _("A running build goes on"), self.action_leave)
+
+    def _leave(self, answer: str | None) -> None:
+        if answer == "leave":
+            self.leave_running()
+        elif answer == "stop" and self.walk.run is not None:
+            self.run_worker(self._stop_and_exit, thread=True)
+
+    def _stop_and_exit(self) -> None:
+        try:
+            if self.walk.run is not None:
+                self.stages.stop(self.walk.run.id)
+        except WizardError as error:
+            self.call_from_thread(self.notify, str(error), markup=False)
+        else:
+            self.call_from_thread(self.exit, return_code=ExitCode.DONE)
+
+    def _why_not(self, stage: str) -> str:
+        walk = self.walk
+        if stage in ("choose", "configure") and walk.machine is None:
+            return _("Detection has to finish first.")
+        if stage == "configure" and walk.choice is None:
+            return _("Choose a way first: Enter on Choose.")
+        if stage in ("build", "tune", "validate") and walk.run is None and self._watch is None:
+            return _("Nothing is being built yet: Enter on Configure starts it.")
+        return ""
+
+    def _make_screen(self, stage: str) -> StageScreen:
+        from importlib import import_module
+
+        module = import_module(f"mpiwizard.ui.screens.{stage}")
+        screen: StageScreen = getattr(module, f"{stage.capitalize()}Screen")()
+        return screen
+
+    def _look(self) -> None:
+        watch = self._watch
+        if watch is not None and not self._looking:
+            self._looking = True
+            self.run_worker(
+                lambda: self._look_in_thread(watch), thread=True, exit_on_error=False, group="look"
+            )
+
+    def _look_in_thread(self, watch: Watch) -> None:
+        try:
+            view = watch.look()
+        except WizardError as error:
+            self.call_from_thread(self._lost, str(error))
+        else:
+            self.call_from_thread(self._seen, watch, view)
+        finally:
+            self._looking = False
+
+    def _seen(self, watch: Watch, view: View) -> None:
+        if watch is not self._watch:
+            return
+        self.view = view
+        self.walk.runs(view.run)
+        for screen in (self.screen, *self.screen_stack):
+            if isinstance(screen, StageScreen):
+                screen.refresh_rail()
+                screen.run_changed(view)
+                break
+
+    def _lost(self, sentence: str) -> None:
+        self._watch = None
+        if isinstance(self.screen, StageScreen):
+            self.screen.headline(sentence)
+
+
+def exit_code(run: RunState | None) -> int:
+    """The exit status that tells how the watched run ended; 0 when there was none or it goes on."""
+    return ExitCode.STEP_FAILED if run is not None and run.state == "failed" else ExitCode.DONE
+
+
+def run_to_show(stages: Stages) -> str | None:
+    """The run a person finds on starting: one that is active, else the newest if it was cut off."""
+    runs = stages.runs()
+    active = next((run.id for run in runs if run.active), None)
+    return active or next((run.id for run in runs[:1] if run.state == "interrupted"), None)
+
+
+def run(context: Context, wishes: Wishes, run_id: str | None = None, *, mouse: bool = True) -> int:
+    """Show the interface until the person leaves it; the exit status of the command."""
+    from mpiwizard.ui.stages import RealStages
+
+    stages = RealStages(context, wishes)
+    remote = "SSH_CONNECTION" in os.environ
+    app = WizardApp(
+        stages,
+        run_id or run_to_show(stages),
+        no_colour="NO_COLOR" in os.environ,
+        animations=not remote,
+        hertz=10.0 if remote else 30.0,
+    )
+    app.run(mouse=mouse)
+    return app.return_code or 0

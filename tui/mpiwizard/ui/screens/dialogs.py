@@ -1,0 +1,116 @@
+"""What lies over a stage for a moment: a question, a line to type, the help."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, OptionList, Static
+from textual.widgets.option_list import Option
+
+from mpiwizard.core.i18n import _
+from mpiwizard.ui.signs import sign, word
+
+if TYPE_CHECKING:
+    from mpiwizard.ui.screens.stage import StageScreen
+
+
+class Question(ModalScreen[str]):
+    """A question with its answers, (value, text) each; Enter takes the highlighted one, Esc answers ""."""
+
+    BINDINGS = [Binding("escape", "stay", show=False)]
+
+    def __init__(self, title: str, detail: str, answers: tuple[tuple[str, str], ...]) -> None:
+        super().__init__()
+        self._title = title
+        self._detail = detail
+        self._answers = answers
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="sheet"):
+            yield Static(Content.assemble((self._title, "bold"), "\n", self._detail))
+            yield OptionList(
+                *(Option(text, id=value or "stay") for value, text in self._answers),
+                compact=True,
+                markup=False,
+            )
+            yield Static(_("↑↓ and Enter; Esc stays here"), classes="hint")
+
+    def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
+        self.dismiss("" if event.option_id == "stay" else event.option_id)
+
+    def action_stay(self) -> None:
+        self.dismiss("")
+
+
+class TextQuestion(ModalScreen[str]):
+    """A question that is answered by typing; Esc answers with an empty text."""
+
+    BINDINGS = [Binding("escape", "stay", show=False)]
+
+    def __init__(self, title: str, detail: str, text: str) -> None:
+        super().__init__()
+        self._title = title
+        self._detail = detail
+        self._text = text
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="sheet"):
+            yield Static(Content.assemble((self._title, "bold"), "\n", self._detail))
+            yield Input(self._text, compact=True)
+            yield Static(_("Enter takes it; Esc leaves everything as it was"), classes="hint")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip())
+
+    def action_stay(self) -> None:
+        self.dismiss("")
+
+
+class Help(ModalScreen[None]):
+    """All keys of a stage, and what the signs mean."""
+
+    AUTO_FOCUS = "VerticalScroll"
+    BINDINGS = [Binding("escape,question_mark,enter,q", "close", show=False)]
+
+    def __init__(self, stage: StageScreen) -> None:
+        super().__init__()
+        self._lines = [
+            (binding.key_display or binding.key, binding.description)
+            for _, binding, _enabled, _tooltip in stage.active_bindings.values()
+            if binding.description and (binding.show or binding.key_display)
+        ]
+
+    def compose(self) -> ComposeResult:
+        with VerticalScroll(classes="sheet"):
+            yield Static(Content("\n").join(self._all_lines()))
+
+    def _all_lines(self) -> list[Content]:
+        moves = [
+            ("↑ ↓", _("rows")),
+            ("Tab", _("next pane")),
+            ("1…6", _("go to a stage; on Choose, 1 to 4 answer the question")),
+            ("Ctrl+P", _("all commands, found by typing")),
+        ]
+        signs = ("done", "running", "waiting", "outdated", "interrupted", "failed")
+        return [
+            Content.assemble((_("Keys"), "bold")),
+            *(_line(key, text) for key, text in self._lines + moves),
+            Content(""),
+            Content.assemble((_("Signs"), "bold")),
+            Content("   ").join([Content(f"{sign(state)} {word(state)}") for state in signs]),
+            Content(_("! look at this   ✗ stops a build   ? not known")),
+            Content(""),
+            Content(_("Esc closes this.")),
+        ]
+
+    def action_close(self) -> None:
+        self.dismiss()
+
+
+def _line(key: str, text: str) -> Content:
+    return Content.assemble((f"{key:<8}", "bold $accent"), text)

@@ -1,0 +1,238 @@
+"""What the interface asks of the stages: one protocol, and the real thing behind it.
+
+The screens know nothing else of mpiwizard. Everything here may take its time and is called in
+threads; every failure is a WizardError with a sentence for the person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+if TYPE_CHECKING:
+    from mpiwizard.core.build.failure import FailureCard
+    from mpiwizard.core.build.model import RunState
+    from mpiwizard.core.build.resume import Decision
+    from mpiwizard.core.choose.model import Choice
+    from mpiwizard.core.configure.model import Plan
+    from mpiwizard.core.context import Context, Wishes
+    from mpiwizard.core.detect.model import Machine
+    from mpiwizard.core.frontend import Frontend
+    from mpiwizard.core.recipes import Claim, Recipes
+    from mpiwizard.core.session import Session
+    from mpiwizard.core.tune.model import Trial, Tuning
+    from mpiwizard.core.validate.model import Check, Metric, Report
+    from mpiwizard.ui.usage import Usage
+
+_Value = TypeVar("_Value")
+
+
+class Stages(Protocol):
+    """The six stages and the runs, as the interface sees them."""
+
+    def now(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def session(self) -> Session: ...
+
+    def remember(self, session: Session) -> None: ...
+
+    def detect(self, listener: Frontend) -> Machine: ...
+
+    def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]: ...
+
+    def plan(
+        self, machine: Machine, choice: Choice, wishes: Wishes, switches: Mapping[str, bool]
+    ) -> Plan: ...
+
+    def check(self, machine: Machine, plan: Plan) -> None:
+        """Raises WizardError when the plan cannot work here."""
+        ...
+
+    def start(self, plan: Plan) -> str:
+        """Start a worker; the id of the run."""
+        ...
+
+    def runs(self) -> tuple[RunState, ...]: ...
+
+    def load_run(self, run_id: str) -> RunState: ...
+
+    def stop(self, run_id: str) -> None: ...
+
+    def resume(self, run_id: str) -> None: ...
+
+    def decisions(self, run: RunState) -> tuple[Decision, ...]:
+        """What a resume would keep and repeat."""
+        ...
+
+    def failure(self, run: RunState) -> FailureCard | None: ...
+
+    def usage(self, run: RunState) -> Usage | None:
+        """What the build takes of the box at this moment."""
+        ...
+
+    def compilations(self, run: RunState) -> int:
+        """How many files make will compile; 0 when unknown."""
+        ...
+
+    def trials(self, run: RunState) -> tuple[tuple[Trial, ...], Tuning | None]: ...
+
+    def results(self, run: RunState) -> tuple[tuple[Check, ...], tuple[Metric, ...], Report | None]: ...
+
+    def claims(self, numbers: tuple[int, ...]) -> tuple[Claim, ...]: ...
+
+
+class RealStages:
+    """The stages of core and the worker, on the box and folders of a context."""
+
+    def __init__(self, context: Context, wishes: Wishes) -> None:
+        self._context = context
+        self._wishes = wishes
+        self._recipes: Recipes | None = None
+        self._meter: Any = None
+
+    def now(self) -> float:
+        return self._context.clock()
+
+    def session(self) -> Session:
+        """The remembered session; wishes of the command line go before remembered ones."""
+        from msgspec.structs import replace
+
+        from mpiwizard.core.context import Wishes
+        from mpiwizard.core.session import load_session
+
+        session = load_session(self._context.folders)
+        return session if self._wishes == Wishes() else replace(session, wishes=self._wishes, choice="")
+
+    def remember(self, session: Session) -> None:
+        from mpiwizard.core.session import save_session
+
+        save_session(self._context.folders, session)
+
+    def detect(self, listener: Frontend) -> Machine:
+        from mpiwizard.core.detect import detect
+
+        return detect(self._context, self._wishes, listener)
+
+    def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]:
+        from mpiwizard.core.choose import choose
+
+        return choose(machine, self._all_recipes(), wishes)
+
+    def plan(self, machine: Machine, choice: Choice, wishes: Wishes, switches: Mapping[str, bool]) -> Plan:
+        from mpiwizard.core.choose import choose, fallback_choice
+        from mpiwizard.core.configure import make_plan
+
+        recipes = self._all_recipes()
+        fallback = fallback_choice(choose(machine, recipes, wishes), choice, wishes)
+        return make_plan(self._context, machine, recipes, choice, wishes, switches, fallback)
+
+    def check(self, machine: Machine, plan: Plan) -> None:
+        from mpiwizard.core.configure import check_plan
+
+        check_plan(self._context, machine, plan)
+
+    def start(self, plan: Plan) -> str:
+        from mpiwizard.worker import start
+
+        return start(self._context, plan)
+
+    def runs(self) -> tuple[RunState, ...]:
+        if not self._context.folders.runs.is_dir():
+            return ()
+        from mpiwizard.core.build.runs import list_runs
+
+        return list_runs(self._context.folders)
+
+    def load_run(self, run_id: str) -> RunState:
+        from mpiwizard.core.build.runs import load_run
+
+        return load_run(self._context.folders, run_id)
+
+    def stop(self, run_id: str) -> None:
+        from mpiwizard.worker import stop
+
+        stop(self._context, run_id)
+
+    def resume(self, run_id: str) -> None:
+        from mpiwizard.worker import resume
+
+        resume(self._context, run_id)
+
+    def decisions(self, run: RunState) -> tuple[Decision, ...]:
+        from mpiwizard.core.build.resume import decide
+
+        return decide(run)
+
+    def failure(self, run: RunState) -> FailureCard | None:
+        from mpiwizard.core.build.failure import explain_failure
+
+        step = next((step for step in run.steps if step.state == "failed"), None)
+        return explain_failure(step.id, Path(run.folder) / f"{step.id}.log", step.status) if step else None
+
+    def usage(self, run: RunState) -> Usage | None:
+        from mpiwizard.ui.usage import Meter
+
+        self._meter = self._meter or Meter()
+        step = run.current
+        usage: Usage | None = self._meter.read(step.pid) if step and step.pid else None
+        return usage
+
+    def compilations(self, run: RunState) -> int:
+        from mpiwizard.core.build.makefiles import count_compilations
+
+        return count_compilations(Path(run.plan.build_folder))
+
+    def trials(self, run: RunState) -> tuple[tuple[Trial, ...], Tuning | None]:
+        from mpiwizard.core.tune.model import Trial, Tuning
+
+        folder = Path(run.folder)
+        return _lines(folder / "tune.results.jsonl", Trial), _value(folder / "tuning.json", Tuning)
+
+    def results(self, run: RunState) -> tuple[tuple[Check, ...], tuple[Metric, ...], Report | None]:
+        from mpiwizard.core.validate.model import Check, Metric, Report
+
+        folder = Path(run.folder)
+        if (report := _value(folder / "report.json", Report)) is not None:
+            return report.checks, report.metrics, report
+        found = folder / "validate.results.jsonl"
+        return _lines(found, Check), _lines(found, Metric), None
+
+    def claims(self, numbers: tuple[int, ...]) -> tuple[Claim, ...]:
+        claims = self._all_recipes().claims
+        return tuple(claims[number] for number in numbers if number in claims)
+
+    def _all_recipes(self) -> Recipes:
+        if self._recipes is None:
+            from mpiwizard.core.recipes import load_recipes
+
+            self._recipes = load_recipes(self._context.folders.config)
+        return self._recipes
+
+
+def _lines(path: Path, kind: type[_Value]) -> tuple[_Value, ...]:
+    """The lines of a results file that are of this kind; the last line may be half written."""
+    import msgspec
+
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
+        return ()
+    values = []
+    for line in lines:
+        try:
+            values.append(msgspec.json.decode(line, type=kind))
+        except msgspec.DecodeError:
+            continue
+    return tuple(values)
+
+
+def _value(path: Path, kind: type[_Value]) -> _Value | None:
+    import msgspec
+
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, msgspec.DecodeError):
+        return None

@@ -1,0 +1,148 @@
+"""Watch: everything a person wants to know of a run, looked up again and again in a thread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from mpiwizard.core.build.progress import Progress, fraction, remaining
+
+if TYPE_CHECKING:
+    from mpiwizard.core.build.failure import FailureCard
+    from mpiwizard.core.build.model import RunState, StepState
+    from mpiwizard.core.build.resume import Decision
+    from mpiwizard.core.tune.model import Trial, Tuning
+    from mpiwizard.core.validate.model import Check, Metric, Report
+    from mpiwizard.ui.stages import Stages
+    from mpiwizard.ui.usage import Usage
+
+_USAGE_EVERY = 1.0  # seconds; going through all processes costs some milliseconds
+_READ_AT_ONCE = 1 << 22
+_BY_COUNT = "make"  # the step whose share is counted in compilations, not in time
+
+
+class Counts(NamedTuple):
+    """What the logs of a run say so far. `compiled` and `expected` are files."""
+
+    compiled: int = 0
+    expected: int = 0
+    checks: int = 0
+    warnings: int = 0
+    errors: int = 0
+
+
+class View(NamedTuple):
+    """One look at a run. `part` is the share of the current step, 0 to 1, None when unknown; times in seconds."""
+
+    run: RunState
+    elapsed: float
+    left: float
+    part: float | None
+    counts: Counts
+    usage: Usage | None = None
+    decisions: tuple[Decision, ...] = ()
+    failure: FailureCard | None = None
+    trials: tuple[Trial, ...] = ()
+    tuning: Tuning | None = None
+    checks: tuple[Check, ...] = ()
+    metrics: tuple[Metric, ...] = ()
+    report: Report | None = None
+
+
+class _Log:
+    """The counts of one step's log, fed with what was written since the last look."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.read = 0
+        self.progress = Progress()
+
+    def feed(self) -> None:
+        try:
+            with self.path.open("rb") as file:
+                file.seek(self.read)
+                while chunk := file.read(_READ_AT_ONCE):
+                    self.read += len(chunk)
+                    self.progress.feed(chunk)
+        except OSError:
+            pass  # the step has not written anything yet
+
+
+class Watch:
+    """Follows one run."""
+
+    def __init__(self, stages: Stages, run_id: str) -> None:
+        self.run_id = run_id
+        self._stages = stages
+        self._logs: dict[str, _Log] = {}
+        self._expected = 0
+        self._usage: Usage | None = None
+        self._usage_at = 0.0
+        self._last: View | None = None
+
+    def look(self) -> View:
+        """The run as it is now. Raises WizardError when it is gone."""
+        run = self._stages.load_run(self.run_id)
+        if self._last is not None and not run.active and run == self._last.run:
+            return self._last
+        self._last = self._view(run)
+        return self._last
+
+    def _view(self, run: RunState) -> View:
+        now, current = self._stages.now(), run.current
+        counts = self._count(run)
+        part = None
+        if current is not None and current.id == _BY_COUNT:
+            part = fraction(counts.compiled, counts.expected)
+        trials, tuning = self._stages.trials(run)
+        checks, metrics, report = self._stages.results(run)
+        return View(
+            run,
+            _elapsed(run, now),
+            _left(run, current, part, now),
+            part,
+            counts,
+            self._measure(run, now),
+            self._stages.decisions(run) if run.state in ("interrupted", "stopped", "failed") else (),
+            self._stages.failure(run) if run.state == "failed" else None,
+            trials,
+            tuning,
+            checks,
+            metrics,
+            report,
+        )
+
+    def _count(self, run: RunState) -> Counts:
+        for step in run.steps:
+            if step.state != "waiting":
+                self._logs.setdefault(step.id, _Log(Path(run.folder) / f"{step.id}.log")).feed()
+        if _BY_COUNT in self._logs and not self._expected:
+            self._expected = self._stages.compilations(run)
+        progress = {step: log.progress for step, log in self._logs.items()}
+        make = progress.get(_BY_COUNT, Progress())
+        return Counts(
+            make.compiled,
+            self._expected,
+            sum(one.checks for one in progress.values()),
+            sum(one.warnings for one in progress.values()),
+            make.errors,  # configure prints errors of its own trials, which mean nothing
+        )
+
+    def _measure(self, run: RunState, now: float) -> Usage | None:
+        if not run.active:
+            return None
+        if now - self._usage_at >= _USAGE_EVERY:
+            self._usage, self._usage_at = self._stages.usage(run), now
+        return self._usage
+
+
+def _elapsed(run: RunState, now: float) -> float:
+    return max((run.finished or now) - run.started, 0.0) if run.started else 0.0
+
+
+def _left(run: RunState, current: StepState | None, part: float | None, now: float) -> float:
+    """Seconds until the run is done: the current step's own pace, then the estimates of the rest."""
+    waiting = sum(run.plan.step(step.id).seconds for step in run.steps if step.state == "waiting")
+    if current is None or current.state != "running":
+        return waiting
+    return waiting + remaining(now - current.started, part, run.plan.step(current.id).seconds)

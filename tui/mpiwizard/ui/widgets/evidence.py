@@ -1,0 +1,52 @@
+"""Evidence: what is known about the highlighted row, and how it is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+class Evidence(VerticalScroll, can_focus=False):
+    """A title, sentences, and labelled lines such as where a value was read."""
+
+    def compose(self) -> Iterable[Static]:
+        yield Static("", markup=False)
+
+    def show(
+        self,
+        title: str,
+        sentences: Iterable[str] = (),
+        pairs: Iterable[tuple[str, str]] = (),
+        picture: str = "",
+    ) -> None:
+        """Replace what is shown; empty sentences and pairs are left out."""
+        self.query_one(Static).update(_compose(title, sentences, pairs, picture))
+        self.scroll_home(animate=False)
+
+
+def _compose(
+    title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, str]], picture: str
+) -> RenderableType:
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(overflow="fold")
+    for label, text in pairs:
+        if text:
+            grid.add_row(Text(label), Text(text))
+    parts: list[RenderableType] = [Text(title, "bold")] if title else []
+    parts += [Text(sentence) for sentence in sentences if sentence]
+    if grid.row_count:
+        parts.append(grid)
+    if picture:
+        parts.append(Text(picture, no_wrap=True))
+    return Group(*parts)

@@ -1,0 +1,147 @@
+"""Rows: the table every stage is shown as, one line per row, in groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual import events
+from textual.binding import Binding
+from textual.content import Content
+from textual.geometry import Offset
+from textual.strip import Strip
+from textual.widgets import OptionList
+from textual.widgets.option_list import Option
+
+_GAP = 2  # cells between columns
+_MARGIN = 4  # cells for the marker of the highlighted row and the sign
+
+
+class Row(NamedTuple):
+    """One line: a sign with its style, and a text for each column. Without an `id` it is a heading."""
+
+    id: str
+    cells: tuple[str, ...]
+    sign: str = " "
+    style: str = ""
+    dim: bool = False
+
+
+class Column(NamedTuple):
+    """How a column is set. The last one takes what is left; `limit` is the widest it may be, in cells."""
+
+    limit: int = 34
+    right: bool = False
+
+
+def heading(*cells: str) -> Row:
+    """A line that cannot be highlighted."""
+    return Row("", cells)
+
+
+class Rows(OptionList, inherit_bindings=False):
+    """Textual's option list with columns. Enter is left to the screen: it goes on with the stage."""
+
+    BINDINGS = [
+        Binding("up", "cursor_up", show=False),
+        Binding("down", "cursor_down", show=False),
+        Binding("home", "first", show=False),
+        Binding("end", "last", show=False),
+        Binding("pageup", "page_up", show=False),
+        Binding("pagedown", "page_down", show=False),
+    ]
+
+    def __init__(self, *columns: Column) -> None:
+        super().__init__(compact=True, markup=False)
+        self.columns = columns
+        self._rows: tuple[Row, ...] = ()
+
+    @property
+    def row_id(self) -> str:
+        """The id of the highlighted row; empty when there is none."""
+        option = self.highlighted_option
+        return (option.id or "") if option is not None else ""
+
+    def show(self, rows: Sequence[Row], highlight: str = "") -> None:
+        """Show these rows; the highlighted one stays, unless `highlight` names another."""
+        before, self._rows = self._rows, tuple(rows)
+        if [row.id for row in before] == [row.id for row in self._rows] and not highlight:
+            self._replace_changed()
+        else:
+            self._set_all(highlight or self.row_id)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self._replace_changed()
+
+    def watch_highlighted(self, highlighted: int | None) -> None:
+        super().watch_highlighted(highlighted)
+        self.call_after_refresh(self._place_cursor)
+
+    def render_line(self, y: int) -> Strip:
+        strip = super().render_line(y)
+        if self.highlighted is None or self.scroll_offset.y + y != self.highlighted:
+            return strip
+        marker = next((segment.style for segment in strip), None)
+        return Strip.join([Strip([Segment("▸", marker)], 1), strip.crop(1)])
+
+    def _place_cursor(self) -> None:
+        """Braille displays and magnifiers follow the terminal's own cursor."""
+        if self.is_attached and self.has_focus and self.highlighted is not None:
+            line = self.highlighted - self.scroll_offset.y
+            self.app.cursor_position = self.content_region.offset + Offset(0, line)
+            self.refresh()
+
+    def _set_all(self, highlight: str) -> None:
+        scrolled = self.scroll_offset.y
+        self.set_options(
+            Option(prompt, id=row.id or None, disabled=not row.id)
+            for row, prompt in zip(self._rows, self._prompts(), strict=True)
+        )
+        places = {row.id: place for place, row in enumerate(self._rows) if row.id}
+        if places:
+            self.scroll_to(y=scrolled, animate=False, immediate=True)
+            self.highlighted = places.get(highlight, next(iter(places.values())))
+            if self.highlighted <= 1:  # show the heading above the first row too
+                self.scroll_to(y=0, animate=False, immediate=True)
+
+    def _replace_changed(self) -> None:
+        for place, (option, prompt) in enumerate(zip(self.options, self._prompts(), strict=False)):
+            if not isinstance(option.prompt, Content) or not prompt.is_same(option.prompt):
+                self.replace_option_prompt_at_index(place, prompt)
+
+    def _prompts(self) -> list[Content]:
+        room = max(self.scrollable_content_region.width - _MARGIN, 1)
+        widths = self._widths(room)
+        return [self._prompt(row, widths) for row in self._rows]
+
+    def _widths(self, room: int) -> list[int]:
+        widths = []
+        for place, column in enumerate(self.columns[:-1]):
+            cells = [row.cells[place] for row in self._rows if len(row.cells) > place and len(row.cells) > 1]
+            widths.append(min(max(map(cell_len, cells), default=0), column.limit))
+        left = room - sum(widths) - _GAP * len(widths)
+        return [*widths, max(left, 0)]
+
+    def _prompt(self, row: Row, widths: list[int]) -> Content:
+        if len(row.cells) == 1:
+            return Content.assemble("  ", (row.cells[0], "bold $text-muted"))
+        line = Content.assemble("  ", (row.sign, row.style), " ")
+        last = len(row.cells) - 1
+        for place, (text, width, column) in enumerate(zip(row.cells, widths, self.columns, strict=False)):
+            cell = Content(text).truncate(width, ellipsis=True)
+            space = " " * (width - cell.cell_length)
+            style = (
+                row.style if place == last and row.style else ("$text-muted" if row.dim or not row.id else "")
+            )
+            line = (
+                line.append(space + cell if column.right else cell + space).stylize(
+                    style, len(line), len(line) + width
+                )
+                if style
+                else line.append(space + cell if column.right else cell + space)
+            )
+            if place != last:
+                line = line.append(" " * _GAP)
+        return line
