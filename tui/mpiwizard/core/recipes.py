@@ -6,6 +6,7 @@ Each file is read when it is first asked for, so that a command pays only for th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -187,16 +188,16 @@ class Preference(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=
 class RecipeOption(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """A configure option in a recipe.
 
-    It is on when `enabled`, when `matters` is empty or holds what matters to the person, when `needs_file`
-    exists and when every fact of `when` fits. `needs_release` holds the first fit release of each series.
+    It is on when `enabled`, when `matters` is empty or holds what matters to the person, and when every
+    fact of `when` fits. `value_from` is a fact that holds what goes to `{value}`; without it the option is
+    off. `needs_release` holds the first fit release of each series.
     """
 
     id: str
     reason: str
-    value: str = ""
+    value_from: str = ""
     enabled: bool = True
     matters: tuple[str, ...] = ()
-    needs_file: str = ""
     needs_release: tuple[str, ...] = ()
     when: dict[str, Any] = {}
 
@@ -283,9 +284,7 @@ class Recipes:
 
     @cached_property
     def options(self) -> dict[str, ConfigureOption]:
-        return self._entries(
-            self._files("options.toml", _OptionsFile), lambda f: f.option, lambda option: option.id
-        )
+        return self._entries(self._files("options.toml", _OptionsFile), lambda f: f.option, lambda option: option.id)
 
     @cached_property
     def parameters(self) -> dict[str, Parameter]:
@@ -370,15 +369,22 @@ def series_id(release: str) -> str:
 def fits(values: Mapping[str, Any], conditions: Mapping[str, Any]) -> bool:
     """True when each fact in `conditions` has the wanted value, or one of the wanted list.
 
-    A fact that is itself a list fits when it holds a wanted value.
+    A wanted text is a pattern of fnmatch, and fits no unknown fact: `*` fits whatever is known. A fact that
+    is itself a list fits when one of its values does.
     """
     for fact, wanted in conditions.items():
         allowed = wanted if isinstance(wanted, list) else [wanted]
         value = values.get(fact)
         found = value if isinstance(value, (list, tuple)) else [value]
-        if not any(one in allowed for one in found):
+        if not any(_fits_one(one, pattern) for one in found for pattern in allowed):
             return False
     return True
+
+
+def _fits_one(value: object, wanted: object) -> bool:
+    if isinstance(wanted, str):
+        return value is not None and fnmatchcase(str(value), wanted)
+    return value == wanted
 
 
 def _toml_files(folder: Traversable) -> dict[str, Traversable]:

@@ -16,10 +16,8 @@ def is_required(machine: Machine, option: ConfigureOption) -> bool:
     return bool(option.required_without) and not machine.value(option.required_without)
 
 
-def is_wanted(
-    machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str
-) -> bool:
-    """True when the recipe has this option on, files aside: those are looked at when the plan is made."""
+def is_wanted(machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str) -> bool:
+    """True when the recipe has this option on."""
     if known.objection(release) or not is_fit(option, release):
         return False
     if is_required(machine, known):
@@ -27,6 +25,7 @@ def is_wanted(
     return (
         option.enabled
         and (not option.matters or matters in option.matters)
+        and (not option.value_from or bool(machine.value(option.value_from)))
         and fits(facts_of(machine), option.when)
     )
 
@@ -41,9 +40,7 @@ def is_fit(option: RecipeOption, release: str) -> bool:
     return version >= (same_series or first_fit[-1:])[0]
 
 
-def wanted_options(
-    machine: Machine, recipes: Recipes, recipe: Recipe, release: str, matters: str
-) -> tuple[str, ...]:
+def wanted_options(machine: Machine, recipes: Recipes, recipe: Recipe, release: str, matters: str) -> tuple[str, ...]:
     """Ids of the options the recipe has on for this release."""
     return tuple(
         option.id

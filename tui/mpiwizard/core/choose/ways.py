@@ -36,10 +36,7 @@ def choose(machine: Machine, recipes: Recipes, wishes: Wishes) -> tuple[Choice, 
     """
     _check(machine, recipes, wishes)
     recipe = matching_recipe(machine, recipes, wishes)
-    choices = [
-        _choice(machine, recipes, recipe, offer, wishes)
-        for offer in _offers(machine, recipes, recipe, wishes)
-    ]
+    choices = [_choice(machine, recipes, recipe, offer, wishes) for offer in _offers(machine, recipes, recipe, wishes)]
     ranked = sorted(choices, key=lambda choice: _rank(machine, choice, wishes))
     return (_with_rank(ranked[0], machine, wishes), *ranked[1:]) if ranked else ()
 
@@ -97,9 +94,7 @@ def _check(machine: Machine, recipes: Recipes, wishes: Wishes) -> None:
 def _one_of(what: str, given: str, known: Any) -> None:
     if given not in known:
         message = _("There is no {what} {given}; known are: {known}.")
-        raise WizardError(
-            message.format(what=what, given=repr(given), known=", ".join(known)), ExitCode.USAGE
-        )
+        raise WizardError(message.format(what=what, given=repr(given), known=", ".join(known)), ExitCode.USAGE)
 
 
 def _offered(machine: Machine, source: str) -> dict[str, Any]:
@@ -155,9 +150,7 @@ def _archive_offer(machine: Machine, wishes: Wishes) -> Offer:
     why_not = "" if release else _why_not(machine, "archive")
     if release and wishes.release and wishes.release != release:
         why_not = _("the archive holds {release}").format(release=release)
-    return Offer(
-        "archive", release, _("The archive you gave; no network is needed."), why_not, wishes.archive
-    )
+    return Offer("archive", release, _("The archive you gave; no network is needed."), why_not, wishes.archive)
 
 
 def _newest(recipes: Recipes, release: str) -> str:
@@ -182,9 +175,7 @@ def _choice(machine: Machine, recipes: Recipes, recipe: Recipe, offer: Offer, wi
         recipe=recipe.id,
         release=offer.release,
         source=offer.source,
-        title=_("Open MPI {release}, {origin}").format(
-            release=offer.release, origin=_origin(machine, offer.source)
-        ),
+        title=_("Open MPI {release}, {origin}").format(release=offer.release, origin=_origin(machine, offer.source)),
         reasons=(
             offer.reason,
             *_source_reasons(recipes, offer),
@@ -226,9 +217,7 @@ def _source_reasons(recipes: Recipes, offer: Offer) -> tuple[str, ...]:
 
 def _guide(source: str) -> str:
     if source == "distro":
-        return _(
-            "The guide installs the distribution's binary packages in its container, and builds elsewhere."
-        )
+        return _("The guide installs the distribution's binary packages in its container, and builds elsewhere.")
     return _("The guide takes 4.1.5 from an address that does not exist, and checks no sum.")
 
 

@@ -2,99 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.choose.options import is_fit, is_required, is_wanted
 from mpiwizard.core.configure.model import Option
 from mpiwizard.core.detect.model import Machine
-from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
-from mpiwizard.core.recipes import ConfigureOption, Recipe, RecipeOption, Recipes
+from mpiwizard.core.recipes import ConfigureOption, RecipeOption, Recipes
+
+PREFIX = "prefix"  # has a row of its own, above all others
 
 
 def plan_options(
-    host: Host,
-    machine: Machine,
-    recipes: Recipes,
-    recipe: Recipe,
-    release: str,
-    matters: str,
-    switches: Mapping[str, bool],
+    machine: Machine, recipes: Recipes, choice: Choice, matters: str, switches: Mapping[str, bool]
 ) -> tuple[Option, ...]:
     """One row for each option the recipe has for this release, and for each the person switched.
 
     An option is `enabled` only when it is really passed; one that was wanted and cannot be has a `conflict`.
     """
-    offered = {option.id: option for option in recipe.option}
+    offered = {option.id: option for option in recipes.platforms[choice.recipe].option}
     for name in switches:
-        if name in recipes.options and name not in offered:
-            offered[name] = RecipeOption(name, _("You switched it on."), enabled=False)
+        if name in recipes.options and name != PREFIX:
+            offered.setdefault(name, RecipeOption(name, _("You switched it."), enabled=False))
     rows: list[Option] = []
-    taken: dict[str, str] = {}
     for option in offered.values():
         known = recipes.options[option.id]
-        if known.objection(release) and option.id not in switches:
+        switch = switches.get(option.id)
+        if known.objection(choice.release) and not switch:
             continue
-        row = _row(host, machine, known, option, release, matters, switches.get(option.id), taken)
-        if row.enabled:
-            taken[row.id] = row.argument
-        rows.append(row)
+        value = str(machine.value(option.value_from, "")) if option.value_from else ""
+        wanted = is_wanted(machine, known, option, choice.release, matters) if switch is None else switch
+        required = is_required(machine, known)
+        conflict = _obstacle(known, option, choice.release, value, rows) if wanted else ""
+        if required and not wanted:
+            conflict = _("needed here: {fact} is missing").format(fact=machine.fact(known.required_without).label)
+        rows.append(_row(known, option, value, required or (wanted and not conflict), conflict, required))
     return tuple(rows)
 
 
 def _row(
-    host: Host,
-    machine: Machine,
-    known: ConfigureOption,
-    option: RecipeOption,
-    release: str,
-    matters: str,
-    switch: bool | None,
-    taken: Mapping[str, str],
+    known: ConfigureOption, option: RecipeOption, value: str, enabled: bool, conflict: str, required: bool
 ) -> Option:
-    required = is_required(machine, known)
-    by_recipe = is_wanted(machine, known, option, release, matters) and _has_file(host, option)
-    wanted = required or (by_recipe if switch is None else switch)
-    obstacle = _obstacle(host, known, option, release, taken) if wanted or switch else ""
-    reason = _("{fact} is missing on this machine.").format(fact=machine.fact(known.required_without).label)
     return Option(
         id=known.id,
-        argument=known.argument.format(value=option.value) if option.value else known.argument,
-        enabled=wanted and not obstacle,
-        reason=reason if required else _(option.reason),
-        effect=" ".join(_(text) for text in (known.effect, _sentence(known.cost)) if text),
+        argument=known.argument.format(value=value) if value else known.argument,
+        enabled=enabled,
+        reason=_("There is no compiler for it on this machine.") if required else _(option.reason),
+        effect=" ".join(_(text) for text in (known.effect, known.cost) if text),
         lost=_(known.lost),
-        conflict=obstacle
-        or (
-            _("cannot be switched off: {reason}").format(reason=reason)
-            if required and switch is False
-            else ""
-        ),
+        conflict=conflict,
         fixed=required,
         claims=known.claims,
     )
 
 
-def _obstacle(
-    host: Host, known: ConfigureOption, option: RecipeOption, release: str, taken: Mapping[str, str]
-) -> str:
-    """Why the option cannot be passed although it is wanted; empty when it can."""
+def _obstacle(known: ConfigureOption, option: RecipeOption, release: str, value: str, above: Iterable[Option]) -> str:
+    """Why a wanted option cannot be passed after those above it; empty when it can."""
     if objection := known.objection(release):
         return objection
     if not is_fit(option, release):
         return _("needs release {releases} or newer").format(releases=_(" or ").join(option.needs_release))
-    if "{value}" in known.argument and not option.value:
-        return _("needs a folder, and the recipe names none")
-    if not _has_file(host, option):
-        return _("{file} is missing").format(file=option.needs_file)
-    if rivals := [taken[name] for name in known.excludes if name in taken]:
+    if "{value}" in known.argument and not value:
+        return _("needs a folder, and none was found on this machine")
+    if rivals := [row.argument for row in above if row.enabled and row.id in known.excludes]:
         return _("does not go with {rivals}").format(rivals=", ".join(rivals))
     return ""
-
-
-def _has_file(host: Host, option: RecipeOption) -> bool:
-    return not option.needs_file or host.exists(option.needs_file)
-
-
-def _sentence(text: str) -> str:
-    return f"{text[0].upper()}{text[1:]}." if text else ""

@@ -11,13 +11,15 @@ from msgspec.structs import replace
 from mpiwizard.core.choose.estimate import default_jobs, estimate, left_in
 from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure.model import Option, Plan
-from mpiwizard.core.configure.options import plan_options
+from mpiwizard.core.configure.options import PREFIX, plan_options
 from mpiwizard.core.configure.preflight import checked_prefix
 from mpiwizard.core.configure.steps import Places, Work, make_steps
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.i18n import _
 from mpiwizard.core.recipes import Recipes
+
+COMPILERS = ("CC", "CXX", "FC")  # variables that name one; configure reads them
 
 
 def make_plan(
@@ -57,7 +59,7 @@ def _plan(
     places = Places(str(context.folders.runs / run), str(context.folders.downloads), prefix)
     options = (
         _prefix_row(recipes, prefix),
-        *plan_options(context.host, machine, recipes, recipe, choice.release, wishes.matters, switches),
+        *plan_options(machine, recipes, choice, wishes.matters, switches),
     )
     passed = tuple(option for option in options if option.enabled)
     jobs = wishes.jobs or default_jobs(machine)
@@ -96,7 +98,7 @@ def _plan(
 
 
 def _prefix_row(recipes: Recipes, prefix: str) -> Option:
-    known = recipes.options["prefix"]
+    known = recipes.options[PREFIX]
     return Option(
         id=known.id,
         argument=known.argument.format(value=prefix),
@@ -109,13 +111,15 @@ def _prefix_row(recipes: Recipes, prefix: str) -> Option:
 
 
 def _environment(context: Context, machine: Machine, bash: str) -> dict[str, str]:
-    """What configure, make and install get set.
+    """What configure, make and install get set: the shell, the language, the compilers the person named.
 
     With dash for CONFIG_SHELL, configure of 4.1.4 with --disable-dlopen leaves functions out of libmpi.
     """
+    given = context.host.environment
     environment = {"CONFIG_SHELL": bash, "LC_ALL": "C.UTF-8"}
+    environment |= {name: given[name] for name in COMPILERS if given.get(name)}
     windows = set(machine.value("path.windows", []))
-    path = context.host.environment.get("PATH", "")
+    path = given.get("PATH", "")
     if windows and path:
         environment["PATH"] = ":".join(folder for folder in path.split(":") if folder not in windows)
     return environment
@@ -139,7 +143,5 @@ def _missing_programs(machine: Machine) -> dict[str, str]:
 
 def _notes(recipes: Recipes, hazards: tuple[str, ...], switches: Mapping[str, bool]) -> tuple[str, ...]:
     unknown = sorted(set(switches) - set(recipes.options))
-    forgotten = (
-        (_("No longer known, and left out: {names}.").format(names=", ".join(unknown)),) if unknown else ()
-    )
+    forgotten = (_("No longer known, and left out: {names}.").format(names=", ".join(unknown)),) if unknown else ()
     return (_("Nothing needs root: all is written to folders of yours."), *map(_, hazards), *forgotten)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Context
-from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.format import size
 from mpiwizard.core.host import Host
@@ -31,6 +31,7 @@ def check_plan(context: Context, machine: Machine, plan: Plan) -> None:
     _check_prefix_is_free(context.host, plan.prefix)
     _check_writable(context, plan.prefix)
     _check_room(context, plan)
+    _check_storage(machine, plan)
 
 
 def checked_prefix(text: str, host: Host) -> str:
@@ -64,11 +65,14 @@ def _character(character: str) -> str:
 
 def _check_tools(machine: Machine) -> None:
     for fact in machine.facts:
-        if fact.group == "tools" and fact.state == "problem":
+        if fact.group == "tools" and (fact.state == "problem" or _is_missing_shell(fact)):
             message = _("{label} is missing, and nothing can be built without it; install it with: {action}")
-            raise WizardError(
-                message.format(label=fact.label, action=fact.action), ExitCode.NOT_POSSIBLE_HERE
-            )
+            raise WizardError(message.format(label=fact.label, action=fact.action), ExitCode.NOT_POSSIBLE_HERE)
+
+
+def _is_missing_shell(fact: Fact) -> bool:
+    """configure goes wrong with some other shells, and only bash was tried."""
+    return fact.id == "tool.bash" and fact.value is None and bool(fact.action)
 
 
 def _check_folders(context: Context) -> None:
@@ -109,9 +113,7 @@ def _check_writable(context: Context, prefix: str) -> None:
         "You may not write to {parent}, where {prefix} would be; give a folder of yours with --prefix, "
         "or make it first: sudo install -d -o {user} {prefix}"
     )
-    raise WizardError(
-        message.format(parent=_existing(prefix), prefix=prefix, user=user), ExitCode.NOT_POSSIBLE_HERE
-    )
+    raise WizardError(message.format(parent=_existing(prefix), prefix=prefix, user=user), ExitCode.NOT_POSSIBLE_HERE)
 
 
 def _is_writable(path: str) -> bool:
@@ -145,5 +147,18 @@ def _check_room(context: Context, plan: Plan) -> None:
             )
             raise WizardError(
                 message.format(place=place, free=size(free), needed=size(count)),
+                ExitCode.NOT_POSSIBLE_HERE,
+            )
+
+
+def _check_storage(machine: Machine, plan: Plan) -> None:
+    """What detection said of the file systems, such as that programs cannot be started from there."""
+    for fact in (machine.fact("storage.build"), machine.fact("storage.prefix")):
+        folder = fact.value["path"] if isinstance(fact.value, dict) else ""
+        concerns = fact.id == "storage.build" or Path(plan.prefix).is_relative_to(folder or "/nowhere")
+        if fact.state == "problem" and concerns:
+            message = _("{folder} cannot be used: {meaning} {action}")
+            raise WizardError(
+                message.format(folder=folder, meaning=fact.meaning, action=fact.action),
                 ExitCode.NOT_POSSIBLE_HERE,
             )

@@ -77,12 +77,8 @@ def _build_steps(work: Work) -> tuple[Step, ...]:
 def _proof_steps(work: Work) -> tuple[Step, ...]:
     prefix = quoted(work.places.prefix)
     return (
-        _own_step(
-            work, "tune", _("Measure and keep what is better"), (f"mpiwizard tune --prefix {prefix}",), HOUR
-        ),
-        _own_step(
-            work, "validate", _("Prove that it works"), (f"mpiwizard validate --prefix {prefix}",), HOUR
-        ),
+        _own_step(work, "tune", _("Measure and keep what is better"), (f"mpiwizard tune --prefix {prefix}",), HOUR),
+        _own_step(work, "validate", _("Prove that it works"), (f"mpiwizard validate --prefix {prefix}",), HOUR),
     )
 
 
