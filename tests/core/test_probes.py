@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.core.fakes import machine_with
 
-from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.host import RealHost
 from mpiwizard.core.installation import Installation
@@ -20,12 +20,6 @@ from mpiwizard.core.recipes import recipes_root
 
 SHARED_MEMORY = {"btl": "self,sm"}  # spares the wheel a second of looking for fast fabrics
 PROBES = ("bench", "check", "start", "stream")
-
-
-def machine_with(**values: object) -> Machine:
-    """A machine of which only these facts are known; `cpu_usable=2` is the fact cpu.usable."""
-    ids = {name.replace("_", ".", 1): value for name, value in values.items()}
-    return Machine(tuple(Fact(key, key.partition(".")[0], key, value, str(value)) for key, value in ids.items()))
 
 
 @pytest.fixture
