@@ -30,6 +30,8 @@ class Expectation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     """A value somebody published: `low` to `high` in `unit`, and what we think of it.
 
     `verdict` is the one of the guide's claim: correct, wrong, version-dependent, dangerous, unverifiable.
+    `when` holds facts of the machines it is about; without them it is about no machine in particular, and
+    a measured value that misses it is not called low or high.
     """
 
     metric: str  # id of the metric, such as launcher-time
@@ -42,6 +44,7 @@ class Expectation(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields
     remark: str = ""
     source: str = ""
     claim: int = 0
+    when: dict[str, Any] = {}
 
 
 class Claim(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
