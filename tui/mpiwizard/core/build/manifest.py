@@ -47,7 +47,7 @@ def remove_installation(prefix: Path) -> tuple[int, tuple[str, ...]]:
     for line in (prefix / _NAME).read_text(encoding="utf-8").splitlines():
         digest, _blank, name = line.partition("  ")
         path = prefix / name
-        if not os.path.lexists(path):
+        if not os.path.lexists(path) or not path.parent.resolve().is_relative_to(prefix.resolve()):
             continue
         if _digest(path) != digest:
             kept.append(name)

@@ -1,0 +1,62 @@
+"""What was installed can be removed exactly, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from mpiwizard.core.build.manifest import is_ours, remove_installation, write_manifest
+from mpiwizard.core.errors import ExitCode, WizardError
+
+
+def install(prefix: Path) -> None:
+    (prefix / "bin").mkdir(parents=True)
+    (prefix / "bin" / "mpirun").write_text("program")
+    (prefix / "bin" / "mpiexec").symlink_to("mpirun")
+    (prefix / "etc").mkdir()
+    (prefix / "etc" / "openmpi-mca-params.conf").write_text("# nothing")
+    (prefix / "lib").mkdir()
+    (prefix / "lib64").symlink_to("lib")
+    write_manifest(prefix)
+
+
+def test_an_untouched_installation_is_removed_without_a_trace(tmp_path: Path) -> None:
+    prefix = tmp_path / "mpi"
+    install(prefix)
+    assert is_ours(prefix)
+    removed, kept = remove_installation(prefix)
+    assert (removed, kept) == (5, ())
+    assert not prefix.exists()
+
+
+def test_changed_and_foreign_files_stay_and_changed_ones_are_named(tmp_path: Path) -> None:
+    prefix = tmp_path / "mpi"
+    install(prefix)
+    (prefix / "etc" / "openmpi-mca-params.conf").write_text("btl = self")
+    (prefix / "bin" / "mine").write_text("not ours")
+    (prefix / "bin" / "mpirun").unlink()
+    _removed, kept = remove_installation(prefix)
+    assert kept == ("etc/openmpi-mca-params.conf",)
+    assert sorted(path.name for path in prefix.rglob("*") if path.is_file()) == ["mine", "openmpi-mca-params.conf"]
+
+
+def test_a_folder_that_is_not_ours_is_refused_untouched(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WizardError) as caught:
+        remove_installation(tmp_path)
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert (tmp_path / "file").exists()
+
+
+def test_a_manifest_cannot_lead_out_of_the_prefix(tmp_path: Path) -> None:
+    prefix = tmp_path / "mpi"
+    install(prefix)
+    outside = tmp_path / "precious"
+    outside.write_text("x")
+    import hashlib
+
+    with (prefix / "share" / "mpiwizard" / "manifest.txt").open("a") as file:
+        file.write(f"{hashlib.sha256(b'x').hexdigest()}  ../precious\n")
+    remove_installation(prefix)
+    assert outside.exists()
