@@ -126,7 +126,7 @@ def _receive(
 ) -> None:
     total = have + int(answer.headers.get("content-length", 0))
     told = time.monotonic()
-    for block in answer.iter_bytes(1 << 18):
+    for block in answer.iter_raw():
         write(block)
         have += len(block)
         if time.monotonic() - told > 1.0:
