@@ -66,8 +66,10 @@ def _character(character: str) -> str:
 def _check_tools(machine: Machine) -> None:
     for fact in machine.facts:
         if fact.group == "tools" and (fact.state == "problem" or _is_missing_shell(fact)):
-            message = _("{label} is missing, and nothing can be built without it; install it with: {action}")
-            raise WizardError(message.format(label=fact.label, action=fact.action), ExitCode.NOT_POSSIBLE_HERE)
+            message = _("{label}: {text}, and nothing can be built without it; what to do: {action}")
+            raise WizardError(
+                message.format(label=fact.label, text=fact.text, action=fact.action), ExitCode.NOT_POSSIBLE_HERE
+            )
 
 
 def _is_missing_shell(fact: Fact) -> bool:
