@@ -59,8 +59,9 @@ def usable_cpus(affinity: int, quota: float | None) -> int:
 
 
 def read_model(survey: Survey) -> Iterator[Fact]:
-    text = survey.host.read("/proc/cpuinfo") or ""
-    found = re.search(r"^(?:model name|Model|cpu model|cpu)\s*:\s*(.+)$", text, re.MULTILINE)
+    pattern = re.compile(r"^(?:model name|cpu model|cpu)\s*:\s*(.+)$", re.MULTILINE | re.IGNORECASE)
+    # Arm's cpuinfo has numbers only; lscpu knows the names that belong to them.
+    found = pattern.search(survey.host.read("/proc/cpuinfo") or "") or pattern.search(ask(survey.host, "lscpu").output)
     see = "lscpu | grep 'Model name'"
     if found is None:
         yield unknown_fact(

@@ -32,6 +32,12 @@ class Survey(Struct, frozen=True):
     def home(self) -> str:
         return self.host.environment.get("HOME", "/root" if self.root else "/")
 
+    @property
+    def prefix(self) -> str:
+        """Where the person wants the installation, empty when it was not said."""
+        prefix = self.wishes.prefix
+        return self.home + prefix[1:] if prefix == "~" or prefix.startswith("~/") else prefix
+
 
 class Probe(Struct, frozen=True):
     """A function that reads the facts named in `ids` from a box. It may raise: see survey.py."""

@@ -66,5 +66,8 @@ def _fabric(machine: Machine) -> str:
     devices = machine.value("network.fabric")
     if devices is None:
         return ""
-    kinds = list(dict.fromkeys(device.partition(": ")[2] for device in devices))
-    return " + ".join(kinds) if kinds else _("no fast fabric")
+    kinds = dict.fromkeys(device.partition(": ")[2] for device in devices)
+    fast = [kind for kind in kinds if kind != "RoCE"]  # over Ethernet: it may be fast, or not
+    if kinds and not fast:
+        return _("RDMA over Ethernet, speed not known")
+    return " + ".join(fast) or _("no fast fabric")

@@ -48,7 +48,7 @@ def find_launchers(survey: Survey) -> list[str]:
     # Drives of Windows are slow to look at and hold no mpirun for us.
     path = host.environment.get("PATH", "").split(":")
     on_path = [folder.rstrip("/") for folder in path if folder.startswith("/") and not folder.startswith("/mnt/")]
-    prefixes = [survey.wishes.prefix, f"{survey.home}/mpi", f"{survey.home}/mpi/*", *PLACES]
+    prefixes = [survey.prefix, f"{survey.home}/mpi", f"{survey.home}/mpi/*", *PLACES]
     elsewhere = [folder for pattern in prefixes if pattern for folder in expand(host, pattern)]
     launchers = [f"{folder}/mpirun" for folder in on_path]
     launchers += [f"{prefix}/bin/mpirun" for prefix in (*own_prefixes(survey), *elsewhere)]

@@ -12,7 +12,7 @@ from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.format import memory
 from mpiwizard.core.i18n import _
 
-PER_JOB = 1 << 30  # bytes of memory one compiler may need; our own safe rule
+PER_JOB = 1 << 30  # bytes of memory set aside for one compiler; our own safe rule
 SEGMENT = 16 << 20  # bytes of shared memory per rank: 4 MiB, or 16 MiB in builds with XPMEM support
 
 
@@ -59,19 +59,21 @@ def read_memory(survey: Survey) -> Iterator[Fact]:
 
 
 def _available_fact(survey: Survey, available: int, total: int) -> Fact:
-    jobs = survey.found.value("cpu.usable", 1)
-    scarce = available < jobs * PER_JOB
+    cpus = survey.found.value("cpu.usable", 1)
+    fewer = available < cpus * PER_JOB
     return make_fact(
         "memory.available",
         available,
         _("{available} of {total}").format(available=memory(available), total=memory(total)),
-        "attention" if scarce else "ok",
+        "attention" if available < PER_JOB else "ok",
         read_from="/proc/meminfo" if survey.found.value("memory.limit") is None else "/proc/meminfo, cgroup",
         see_yourself="free -h",
-        meaning=_("A compiler for each CPU may need up to {amount}.").format(amount=memory(jobs * PER_JOB))
-        if scarce
+        meaning=_("Too little for a compiler on each CPU, which may want {amount} in all.").format(
+            amount=memory(cpus * PER_JOB)
+        )
+        if fewer
         else "",
-        action=_("mpiwizard compiles fewer files at a time.") if scarce else "",
+        action=_("mpiwizard compiles fewer files at a time.") if fewer and cpus > 1 else "",
         rests_on=("memory.limit", "cpu.usable"),
         claims=(19,),
     )

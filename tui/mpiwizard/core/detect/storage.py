@@ -17,7 +17,7 @@ LEAST_TO_INSTALL = 40_000_000  # bytes; a lean Open MPI 4.1.4 took 25 MB
 
 
 def read_storage(survey: Survey) -> Iterator[Fact]:
-    prefix = survey.wishes.prefix or f"{survey.home}/mpi"
+    prefix = survey.prefix or f"{survey.home}/mpi"
     yield _storage_fact(survey, "storage.prefix", prefix, LEAST_TO_INSTALL)
     yield _storage_fact(survey, "storage.build", str(survey.folders.runs), LEAST_TO_BUILD)
 
