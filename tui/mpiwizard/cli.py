@@ -43,6 +43,23 @@ def _run(options: argparse.Namespace) -> int:
         # The reader of our output went away, as `| head` does. Keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.STEP_FAILED
+    except Exception as error:
+        print(_fault_report(error), file=sys.stderr)
+        return ExitCode.STEP_FAILED
+
+
+def _fault_report(error: Exception) -> str:
+    """The sentence for a fault of mpiwizard itself; the details go into a file, not over the person."""
+    import tempfile
+    import traceback
+
+    from mpiwizard.core.i18n import _
+
+    with tempfile.NamedTemporaryFile("w", prefix="mpiwizard-fault-", suffix=".txt", delete=False) as file:
+        file.write("".join(traceback.format_exception(error)))
+    return _("mpiwizard: an unexpected fault ({kind}: {error}); please report it with the details in {file}.").format(
+        kind=type(error).__name__, error=error, file=file.name
+    )
 
 
 def _open_missing_streams() -> None:

@@ -1,0 +1,227 @@
+"""The command line as a person meets it: real processes, one sentence for each mistake, the right exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.worker.conftest import MINIATURE
+
+TUI = Path(__file__).parents[2] / "tui"
+Command = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def mpiwizard(tmp_path: Path) -> Command:
+    """Run `mpiwizard …` with folders of the test and no network."""
+
+    def run(*arguments: str, env: dict[str, str] | None = None, **options: object) -> subprocess.CompletedProcess[str]:
+        environment = {
+            **os.environ,
+            "HOME": str(tmp_path),
+            "XDG_STATE_HOME": str(tmp_path / "state"),
+            "XDG_CACHE_HOME": str(tmp_path / "cache"),
+            "XDG_CONFIG_HOME": str(tmp_path / "config"),
+            "PYTHONPATH": str(TUI),
+            "COLUMNS": "120",
+            **(env or {}),
+        }
+        return subprocess.run(  # type: ignore[call-overload,no-any-return]
+            [sys.executable, "-m", "mpiwizard", *arguments],
+            capture_output=True,
+            text=True,
+            env=environment,
+            timeout=60,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            **options,
+        )
+
+    return run
+
+
+ARCHIVE = ("--offline", "--archive", str(MINIATURE))
+
+
+def assert_one_sentence(result: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
+    said = result.stderr.strip().splitlines()
+    assert result.returncode == status, result.stderr
+    assert "Traceback" not in result.stderr
+    assert said[-1].startswith("mpiwizard"), result.stderr
+    for word in words:
+        assert word in said[-1]
+
+
+VERBS = (
+    "detect", "plan", "run", "runs", "attach", "resume", "stop", "tune", "validate", "doctor", "diagnose",
+    "export", "uninstall",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_with_an_example(mpiwizard: Command, verb: str) -> None:
+    result = mpiwizard(verb, "--help")
+    assert result.returncode == 0
+    assert f"Example: mpiwizard {verb}" in " ".join(result.stdout.split())
+
+
+def test_version_and_help_import_nothing_heavy(mpiwizard: Command) -> None:
+    program = (
+        "import sys; from mpiwizard.cli import main\n"
+        "try: main([sys.argv[1]])\nexcept SystemExit: pass\n"
+        "print(sorted(set(sys.modules) & {'textual', 'rich', 'psutil', 'pexpect', 'msgspec', 'httpx', 'asyncio'}))\n"
+    )
+    for argument in ("--version", "--help"):
+        result = subprocess.run(
+            [sys.executable, "-c", program, argument],
+            capture_output=True, text=True, check=True, env={**os.environ, "PYTHONPATH": str(TUI)},
+        )  # fmt: skip
+        assert result.stdout.endswith("[]\n"), argument
+
+
+def test_without_a_terminal_the_interface_says_so_in_one_sentence(mpiwizard: Command) -> None:
+    assert_one_sentence(mpiwizard(), 2, "no terminal", "mpiwizard run --yes")
+
+
+def test_run_without_consent_changes_nothing(mpiwizard: Command, tmp_path: Path) -> None:
+    assert_one_sentence(mpiwizard("run", *ARCHIVE), 2, "--yes")
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (("plan", "--recipe", "atari"), 2, ("atari", "wsl2")),
+        (("plan", "--release", "9.9.9"), 2, ("9.9.9", "5.0.11")),
+        (("plan", "--source", "floppy"), 2, ("floppy", "distro")),
+        (("plan", "--jobs", "0"), 2, ("1 to 4096",)),
+        (("plan", "--jobs", "many"), 2, ("many",)),
+        (("plan", "--archive", "/none.tar.gz"), 2, ("/none.tar.gz",)),
+        (("plan", "--archive", "x", "--source", "distro"), 2, ("exclude each other",)),
+        (("plan", "--offline"), 4, ("--archive", "--offline")),
+        (("frobnicate",), 2, ("frobnicate", "--help")),
+        (("attach",), 2, ("no run yet",)),
+        (("attach", "../../etc"), 2, ("not the name of a run",)),
+        (("resume", "20200101-000000-4.1.4"), 2, ("mpiwizard runs",)),
+        (("stop",), 2, ("no run yet",)),
+        (("validate",), 2, ("--prefix",)),
+        (("validate", "--prefix", "/none"), 4, ("/none",)),
+        (("tune", "--prefix", "/none"), 4, ("/none",)),
+        (("diagnose", "/none.log"), 2, ("/none.log",)),
+        (("uninstall", "--prefix", "/none", "--yes"), 2, ("not installed by mpiwizard",)),
+        (("uninstall", "--prefix", "/none"), 2, ("--yes",)),
+    ],
+)
+def test_each_mistake_gets_one_sentence_and_its_exit_code(
+    mpiwizard: Command, arguments: tuple[str, ...], status: int, words: tuple[str, ...]
+) -> None:
+    offline = () if "--offline" in arguments or arguments[0] != "plan" else ("--offline",)
+    assert_one_sentence(mpiwizard(*arguments, *offline), status, *words)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "status", "word"),
+    [("/tmp/with a blank", 2, "blank"), ("/proc/mpi", 4, "/proc"), ("/dev/null/mpi", 4, "/dev/null")],
+)
+def test_a_prefix_that_cannot_be_built_into_is_refused_before_anything_starts(
+    mpiwizard: Command, tmp_path: Path, prefix: str, status: int, word: str
+) -> None:
+    result = mpiwizard("run", "--yes", *ARCHIVE, "--prefix", prefix)
+    assert_one_sentence(result, status, word)
+    assert not (tmp_path / "state" / "mpiwizard" / "runs").exists()
+
+
+def test_a_prefix_with_other_peoples_files_is_refused(mpiwizard: Command, tmp_path: Path) -> None:
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "precious").write_text("")
+    result = mpiwizard("run", "--yes", *ARCHIVE, "--prefix", str(tmp_path / "full"))
+    assert result.returncode in (2, 4)
+    assert_one_sentence(result, result.returncode, str(tmp_path / "full"))
+
+
+def test_no_compiler_names_the_exact_install_command(mpiwizard: Command, tmp_path: Path) -> None:
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "sh", "perl", "df", "uname", "id"):
+        if path := shutil.which(name):
+            (tools / name).symlink_to(path)
+    result = mpiwizard("run", "--yes", *ARCHIVE, env={"PATH": str(tools)})
+    assert_one_sentence(result, 4, "gcc", "make", "install")
+
+
+def test_an_archive_that_is_no_open_mpi_is_refused(mpiwizard: Command, tmp_path: Path) -> None:
+    (tmp_path / "openmpi-4.1.4.tar.gz").write_text("not an archive")
+    result = mpiwizard("run", "--yes", "--offline", "--archive", str(tmp_path / "openmpi-4.1.4.tar.gz"))
+    assert_one_sentence(result, 2, "not an Open MPI source archive")
+
+
+def test_a_wrong_checksum_names_both_sums(mpiwizard: Command) -> None:
+    result = mpiwizard("run", "--yes", *ARCHIVE, "--sha256", "0" * 64)
+    assert result.returncode in (1, 2)
+    assert_one_sentence(result, result.returncode, "0" * 64, "Checksum mismatch")
+
+
+def test_a_plan_as_json_has_a_schema_and_nothing_but_json_on_stdout(mpiwizard: Command) -> None:
+    result = mpiwizard("plan", *ARCHIVE, "--json")
+    assert result.returncode == 0, result.stderr
+    plan = json.loads(result.stdout)
+    assert plan["schema"] == 1
+    assert [step["id"] for step in plan["steps"]] == [
+        "fetch", "verify", "unpack", "configure", "make", "install", "tune", "validate",
+    ]  # fmt: skip
+
+
+def test_detect_as_json_has_a_schema_and_evidence_for_every_known_fact(mpiwizard: Command) -> None:
+    result = mpiwizard("detect", "--offline", "--json")
+    machine = json.loads(result.stdout)
+    assert machine["schema"] == 1
+    known = [fact for fact in machine["facts"] if fact.get("value") is not None]
+    assert len(known) > 20
+    assert [fact["id"] for fact in known if not (fact.get("read_from") or fact.get("rests_on"))] == []
+
+
+def test_a_closed_standard_input_does_not_disturb(mpiwizard: Command) -> None:
+    result = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&- 2>&1', "sh", sys.executable, "-m", "mpiwizard"],
+        capture_output=True, text=True, check=False, env={**os.environ, "PYTHONPATH": str(TUI)}, timeout=30,
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "no terminal" in result.stdout
+    assert "Traceback" not in result.stdout
+
+
+def test_a_reader_that_goes_away_gets_no_traceback(mpiwizard: Command, tmp_path: Path) -> None:
+    result = subprocess.run(
+        ["/bin/bash", "-c", '"$@" | head -n 1', "bash", sys.executable, "-m", "mpiwizard", "plan", *ARCHIVE, "--json"],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(TUI), "XDG_STATE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert result.stdout == "{\n"
+    assert result.stderr == ""
+
+
+def test_diagnose_reads_a_pipe_and_tells_the_first_error(tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, "-m", "mpiwizard", "diagnose", "-"],
+        input=b"ok\nx.c:2:3: error: 'y' undeclared\nmake: *** [x.o] Error 1\n",
+        capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(TUI)}, timeout=30,
+    )  # fmt: skip
+    assert result.returncode == 1
+    assert b"line 2: x.c:2:3: error: 'y' undeclared" in result.stdout
+
+
+def test_doctor_finds_this_box_well(mpiwizard: Command) -> None:
+    result = mpiwizard("doctor", "--offline")
+    assert result.returncode == 0, result.stdout
+    assert "58 claims" in result.stdout
+
+
+def test_runs_tells_when_there_are_none(mpiwizard: Command) -> None:
+    assert "no run yet" in mpiwizard("runs").stdout
+    assert json.loads(mpiwizard("runs", "--json").stdout) == {"schema": 1, "runs": []}
