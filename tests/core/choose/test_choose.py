@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.core.choose.boxes import GIB, box
 
 from mpiwizard.core.choose import choose, fallback_choice, matching_recipe, require_choice
 from mpiwizard.core.choose.estimate import default_jobs, estimate, left_in
@@ -13,7 +14,6 @@ from mpiwizard.core.choose.options import wanted_options
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.recipes import load_recipes
-from tests.core.choose.boxes import GIB, box
 
 RECIPES = load_recipes()
 
@@ -197,9 +197,7 @@ def test_what_a_lean_option_saves_comes_back_when_it_is_off() -> None:
 
 def test_the_lean_recipe_of_4_1_is_the_one_that_was_measured() -> None:
     recipe = RECIPES.platforms["generic"]
-    arguments = [
-        RECIPES.options[name].argument for name in wanted_options(box(), RECIPES, recipe, "4.1.4", "soon")
-    ]
+    arguments = [RECIPES.options[name].argument for name in wanted_options(box(), RECIPES, recipe, "4.1.4", "soon")]
     assert arguments == [
         "--enable-mpi-fortran=no", "--disable-oshmem", "--disable-io-romio", "--without-verbs", "--disable-dlopen",
         "--disable-dependency-tracking", "--enable-silent-rules", "--with-hwloc=internal",

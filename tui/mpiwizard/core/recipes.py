@@ -144,12 +144,11 @@ class ConfigureOption(Struct, frozen=True, omit_defaults=True, forbid_unknown_fi
         """Why this option must not go to `release`; empty when it may."""
         if not self.exists:
             return _("no release of Open MPI has this option")
-        version = version_of(release)
-        if self.valid_from and version < version_of(self.valid_from):
+        if _is_before(release, self.valid_from):
             return _("exists from {valid_from} on, this is {release}").format(
                 valid_from=self.valid_from, release=release
             )
-        if self.removed_in and version >= version_of(self.removed_in):
+        if self.removed_in and not _is_before(release, self.removed_in):
             return _("was removed in {removed_in}, this is {release}").format(
                 removed_in=self.removed_in, release=release
             )
@@ -172,10 +171,8 @@ class Parameter(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=T
     evidence: str = ""
 
     def known_to(self, release: str) -> bool:
-        version = version_of(release)
-        return not (
-            (self.valid_from and version < version_of(self.valid_from))
-            or (self.removed_in and version >= version_of(self.removed_in))
+        return not _is_before(release, self.valid_from) and (
+            not self.removed_in or _is_before(release, self.removed_in)
         )
 
 
@@ -361,6 +358,11 @@ def version_of(text: str) -> Version:
     except InvalidVersion:
         message = _("{text} is not a release number; give one such as 5.0.11").format(text=repr(text))
         raise WizardError(message, ExitCode.USAGE) from None
+
+
+def _is_before(release: str, other: str) -> bool:
+    """By numbers alone: a candidate of 6.0.0 has the options of 6.0.0. False when there is no other."""
+    return bool(other) and version_of(release).release < version_of(other).release
 
 
 def series_id(release: str) -> str:

@@ -34,10 +34,10 @@ def is_fit(option: RecipeOption, release: str) -> bool:
     """True when `release` is at or after the first fit one of its series, or of a later series."""
     if not option.needs_release:
         return True
-    version = version_of(release)
-    first_fit = sorted(version_of(first) for first in option.needs_release)
-    same_series = [first for first in first_fit if first.release[:2] == version.release[:2]]
-    return version >= (same_series or first_fit[-1:])[0]
+    numbers = version_of(release).release
+    first_fit = sorted(version_of(first).release for first in option.needs_release)
+    same_series = [first for first in first_fit if first[:2] == numbers[:2]]
+    return numbers >= (same_series or first_fit[-1:])[0]
 
 
 def wanted_options(machine: Machine, recipes: Recipes, recipe: Recipe, release: str, matters: str) -> tuple[str, ...]:

@@ -12,10 +12,11 @@ from mpiwizard.core.choose.estimate import default_jobs, estimate, left_in
 from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure.model import Option, Plan
 from mpiwizard.core.configure.options import PREFIX, plan_options
-from mpiwizard.core.configure.preflight import checked_prefix
+from mpiwizard.core.configure.preflight import check_prefix_is_free, checked_prefix
 from mpiwizard.core.configure.steps import Places, Work, make_steps
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.core.recipes import Recipes
 
@@ -31,7 +32,7 @@ def make_plan(
     switches: Mapping[str, bool] = {},
     fallback: Choice | None = None,
 ) -> Plan:
-    """All that will be done for a choice. Nothing is written, and nothing looked at but the machine's facts.
+    """All that will be done for a choice. Nothing is written.
 
     `switches` turns options on or off by id. `fallback` becomes a plan of the same run, for a source that
     fails when it is fetched. Raises WizardError (USAGE) for a prefix that no build could bear.
@@ -42,7 +43,12 @@ def make_plan(
     plan = _plan(context, machine, recipes, choice, wishes, switches, run)
     if fallback is None:
         return plan
-    return replace(plan, fallback=_plan(context, machine, recipes, fallback, wishes, switches, run))
+    other = _plan(context, machine, recipes, fallback, wishes, switches, run)
+    try:
+        check_prefix_is_free(context.host, other.prefix)
+    except WizardError as error:
+        return replace(plan, notes=(*plan.notes, _("No second source is tried: {error}").format(error=error)))
+    return replace(plan, fallback=other)
 
 
 def _plan(

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Context
@@ -17,18 +18,20 @@ from mpiwizard.core.i18n import _
 
 # Anything else breaks make (blank, #, $, :), the linker's -Wl, lists (comma) or a shell in some makefile.
 _UNSAFE = re.compile(r"[^\w/.+@-]")
+_LONGEST_PATH = 1024  # characters; PATH_MAX is 4096 bytes, and the installation goes deeper
+_LONGEST_NAME = 255  # bytes, NAME_MAX of every common file system
 _OURS = "share/mpiwizard"  # our own folder inside a prefix
 
 
 def check_plan(context: Context, machine: Machine, plan: Plan) -> None:
-    """Raise WizardError for the first thing that would make the plan fail; nothing is written.
+    """Raise WizardError for the first thing that would make the plan fail; nothing is left written.
 
     USAGE for a prefix that could never work, NOT_POSSIBLE_HERE for what this box lacks.
     """
     checked_prefix(plan.prefix, context.host)
     _check_tools(machine)
     _check_folders(context)
-    _check_prefix_is_free(context.host, plan.prefix)
+    check_prefix_is_free(context.host, plan.prefix)
     _check_writable(context, plan.prefix)
     _check_room(context, plan)
     _check_storage(machine, plan)
@@ -48,6 +51,8 @@ def checked_prefix(text: str, host: Host) -> str:
         )
         raise WizardError(message.format(prefix=_shown(text), character=_character(bad[0])), ExitCode.USAGE)
     path = os.path.normpath(path).replace("//", "/")
+    if len(path) > _LONGEST_PATH or any(len(os.fsencode(part)) > _LONGEST_NAME for part in path.split("/")):
+        raise WizardError(_("The prefix {prefix} is too long for a path.").format(prefix=_shown(text)), ExitCode.USAGE)
     if path == "/":
         raise WizardError(
             _("The prefix / would mix Open MPI with the system; give a folder of its own."), ExitCode.USAGE
@@ -78,25 +83,24 @@ def _is_missing_shell(fact: Fact) -> bool:
 
 
 def _check_folders(context: Context) -> None:
-    for variable, folder in (
-        ("XDG_STATE_HOME", context.folders.state),
-        ("XDG_CACHE_HOME", context.folders.cache),
-    ):
-        if bad := _UNSAFE.search(str(folder)):
-            message = _(
-                "mpiwizard would build in {folder}, but {character} in a path breaks make; "
-                "set {variable} to a folder without it."
-            )
+    """Ours: the state folder, where make works, must be free of what make cannot bear; both must be writable."""
+    state, cache = str(context.folders.state), str(context.folders.cache)
+    if bad := _UNSAFE.search(state):
+        message = _(
+            "mpiwizard would build in {folder}, but {character} in a path breaks make; "
+            "set XDG_STATE_HOME to a folder without it."
+        )
+        raise WizardError(message.format(folder=state, character=_character(bad[0])), ExitCode.NOT_POSSIBLE_HERE)
+    for variable, folder in (("XDG_STATE_HOME", state), ("XDG_CACHE_HOME", cache)):
+        if context.host.is_real and (reason := _why_not_writable(folder)):
+            message = _("mpiwizard cannot write to {folder} ({reason}); set {variable} to a folder of yours.")
             raise WizardError(
-                message.format(folder=folder, character=_character(bad[0]), variable=variable),
-                ExitCode.NOT_POSSIBLE_HERE,
+                message.format(folder=folder, reason=reason, variable=variable), ExitCode.NOT_POSSIBLE_HERE
             )
-        if context.host.is_real and not _is_writable(str(folder)):
-            message = _("mpiwizard cannot write to {folder}; set {variable} to a folder of yours.")
-            raise WizardError(message.format(folder=folder, variable=variable), ExitCode.NOT_POSSIBLE_HERE)
 
 
-def _check_prefix_is_free(host: Host, prefix: str) -> None:
+def check_prefix_is_free(host: Host, prefix: str) -> None:
+    """Raise WizardError (NOT_POSSIBLE_HERE) when the prefix holds what mpiwizard did not put there."""
     if host.exists(prefix) and host.is_real and not Path(prefix).is_dir():
         message = _("The prefix {prefix} is a file; give a folder with --prefix.")
         raise WizardError(message.format(prefix=prefix), ExitCode.NOT_POSSIBLE_HERE)
@@ -108,19 +112,25 @@ def _check_prefix_is_free(host: Host, prefix: str) -> None:
 
 
 def _check_writable(context: Context, prefix: str) -> None:
-    if not context.host.is_real or _is_writable(prefix):
+    if not context.host.is_real or not (reason := _why_not_writable(prefix)):
         return
+    message = _("The prefix {prefix} cannot be written ({reason}); give a folder of yours with --prefix{command}.")
     user = context.host.environment.get("USER") or str(os.getuid())
-    message = _(
-        "You may not write to {parent}, where {prefix} would be; give a folder of yours with --prefix, "
-        "or make it first: sudo install -d -o {user} {prefix}"
+    command = _(", or make it first: sudo install -d -o {user} {prefix}").format(user=user, prefix=prefix)
+    raise WizardError(
+        message.format(prefix=prefix, reason=reason, command=command if os.getuid() else ""),
+        ExitCode.NOT_POSSIBLE_HERE,
     )
-    raise WizardError(message.format(parent=_existing(prefix), prefix=prefix, user=user), ExitCode.NOT_POSSIBLE_HERE)
 
 
-def _is_writable(path: str) -> bool:
+def _why_not_writable(path: str) -> str:
+    """Why no folder can be made at or below a path, found by making one; empty when it can be."""
     existing = _existing(path)
-    return existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
+    try:
+        with TemporaryDirectory(prefix=".mpiwizard-", dir=existing):
+            return ""
+    except OSError as error:
+        return f"{existing}: {error.strerror}"
 
 
 def _existing(path: str) -> Path:
