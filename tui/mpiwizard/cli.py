@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from mpiwizard import __version__
 
+TYPE_CHECKING = False  # `typing` alone would cost `--version` a third of its time
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
