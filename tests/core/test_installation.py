@@ -75,6 +75,11 @@ def test_settings_for_another_open_mpi_do_not_reach_this_one() -> None:
     }
 
 
+def test_an_installation_that_was_moved_may_be_told_so() -> None:
+    environment = launch_environment(RealHost({"OPAL_PREFIX": "/opt/five"}), FIVE)
+    assert environment["OPAL_PREFIX"] == "/opt/five"
+
+
 def test_user_0_may_launch_when_asked_for() -> None:
     environment = launch_environment(RealHost({}), FOUR, root=True)
     assert environment["OMPI_ALLOW_RUN_AS_ROOT"] == environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] == "1"

@@ -93,11 +93,14 @@ def launch_environment(host: Host, installation: Installation, *, root: bool = F
 
 
 def cleared_environment(host: Host, prefix: str) -> dict[str, str]:
-    """The person's environment with `prefix` first, and without what steers another Open MPI."""
+    """The person's environment with `prefix` first, and without what steers another Open MPI.
+
+    OPAL_PREFIX tells an installation that was moved where it is now: it stays when it names this one.
+    """
     environment = {
         name: value
         for name, value in host.environment.items()
-        if not name.startswith(_FOREIGN) and name != "OPAL_PREFIX"
+        if not name.startswith(_FOREIGN) and (name != "OPAL_PREFIX" or value == prefix)
     }
     environment["PATH"] = os.pathsep.join([f"{prefix}/bin", environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")])
     if libraries := environment.get("LD_LIBRARY_PATH"):  # it outranks the run path of a program

@@ -76,7 +76,10 @@ class Probes:
         deadline: float = RUN_DEADLINE,
     ) -> ProbeRun:
         """Run a program on so many ranks, at most `deadline` seconds."""
-        command = self.command(ranks, program, parameters or {})
+        return self.run_command(self.command(ranks, program, parameters or {}), deadline)
+
+    def run_command(self, command: Sequence[str], deadline: float = RUN_DEADLINE) -> ProbeRun:
+        """Run a command in the environment of this installation, at most `deadline` seconds."""
         result = self.host.run(command, timeout=deadline, environment=self.environment, folder=str(self.folder))
         return ProbeRun(tuple(command), read_records(result.output), _failure(result, deadline), result.seconds)
 

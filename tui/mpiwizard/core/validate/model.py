@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from mpiwizard.core.format import quantity
 from mpiwizard.core.recipes import Expectation
 from mpiwizard.core.tune.model import Tuning
 
@@ -24,7 +25,8 @@ class Metric(Struct, frozen=True, omit_defaults=True):
     """One measured quantity: the median of `samples`, its spread, and how it stands to the expectations.
 
     `word` is ok, low, high, none (not measurable here) or info (no expectation that deserves a verdict);
-    `verdict` is the sentence behind it. `curve` holds (message size in bytes, value) pairs.
+    `low` and `high` are only said against a sourced expectation of this kind of machine; `verdict` is the
+    sentence behind the word. `curve` holds (message size in bytes, value) pairs.
     """
 
     id: str
@@ -41,6 +43,29 @@ class Metric(Struct, frozen=True, omit_defaults=True):
     curve: tuple[tuple[int, float], ...] = ()
     better: str = "lower"  # lower or higher
     claims: tuple[int, ...] = ()
+    text: str = ""  # what was found, where it is not a number
+
+    @property
+    def shown(self) -> str:
+        """What was measured, as a person reads it."""
+        return self.text or quantity(self.value, self.unit, self.spread)
+
+    @property
+    def missed(self) -> bool:
+        """Worse than a sourced expectation of this kind of machine."""
+        return self.word == ("low" if self.better == "higher" else "high")
+
+
+class SummaryRow(Struct, frozen=True):
+    """A row of the guide's table of metrics, filled in: texts as a person reads them."""
+
+    metric: str  # id of the metric
+    label: str
+    wsl2: str  # expected by the guide on WSL2; empty when it says nothing
+    cloud: str  # expected by the guide on a cloud server
+    here: str
+    word: str
+    verdict: str
 
 
 class Report(Struct, frozen=True):
