@@ -1,6 +1,6 @@
 """Try cross-memory attach between two sibling processes, as two ranks would, and print what happened.
 
-Run as a program of its own (standard library only, started with -I): forking is safe here, while it
+Run as a program of its own (standard library only, started with -I -S): forking is safe here, while it
 is not inside an interface with threads. One line of JSON is printed:
 
     {"plain": 0, "permitted": 0, "kcmp": 0}

@@ -72,7 +72,9 @@ def read_yama(survey: Survey) -> Iterator[Fact]:
         meaning=_("Open MPI gives the permission by itself, so this stays as it is.")
         if open_enough
         else _("Open MPI believes that it may read other ranks, and fails at the first large message."),
-        action="" if open_enough else _("mpiwizard switches CMA off for your jobs and leaves the protection alone."),
+        action=""
+        if open_enough
+        else _("The protection stays as it is. Whether CMA works all the same is tried below."),
         claims=(28, 31),
     )
 
@@ -81,7 +83,18 @@ def cma_command(host: Host) -> tuple[str, ...]:
     """The program that tries it; a recorded box has it under the plain name python3."""
     if not host.is_real:
         return ("python3", "-m", "mpiwizard.core.detect.cma")
-    return (sys.executable, "-I", str(Path(__file__).with_name("cma.py")))
+    return (sys.executable, "-I", "-S", str(Path(__file__).with_name("cma.py")))
+
+
+def parse_trial(text: str) -> dict[str, int | None]:
+    """What the program printed (cma.py); empty when it printed something else."""
+    try:
+        answer = json.loads(first_line(text))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(answer, dict):
+        return {}
+    return {name: value for name, value in answer.items() if value is None or isinstance(value, int)}
 
 
 def classify_cma(trial: dict[str, int | None]) -> str | None:
@@ -99,7 +112,7 @@ def read_cma(survey: Survey) -> Iterator[Fact]:
     command = cma_command(survey.host)
     see = shlex.join(command)
     result = ask(survey.host, *command, timeout=5.0)
-    trial: dict[str, int | None] = json.loads(first_line(result.output)) if result.succeeded else {}
+    trial = parse_trial(result.output) if result.succeeded else {}
     value = classify_cma(trial)
     if value is None:
         why = _("the trial gave no answer in time") if result.timed_out else first_line(result.errors)

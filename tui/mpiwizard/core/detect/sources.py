@@ -8,6 +8,7 @@ from threading import Thread
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect.facts import Survey, make_fact, unknown_fact
 from mpiwizard.core.detect.model import Fact
+from mpiwizard.core.format import size
 from mpiwizard.core.i18n import _
 from mpiwizard.core.sources.model import Availability
 
@@ -54,18 +55,18 @@ class SourceInquiry:
                 yield unknown_fact(fact_id, _("no answer in time"))
             return
         asked = [one for one in self._answer if one.kind != "archive" or self._wishes.archive]
-        yield from source_facts(tuple(asked))
+        yield from source_facts(tuple(asked), offline=self._context.offline)
 
 
-def source_facts(answer: tuple[Availability, ...]) -> Iterator[Fact]:
-    """What the sources answered, as facts."""
+def source_facts(answer: tuple[Availability, ...], offline: bool = False) -> Iterator[Fact]:
+    """What the sources answered, as facts. Offline, silence is no surprise."""
     by_kind = {availability.kind: availability for availability in answer}
     for kind in KINDS:
         availability = by_kind.get(kind)
         if availability is None:
             yield make_fact(f"source.{kind}", None, _("none named"), claims=CLAIMS[kind])
         else:
-            yield _source_fact(availability)
+            yield _source_fact(availability, offline)
     reachable = [availability.kind for availability in answer if availability.reachable]
     yield make_fact(
         "sources.any",
@@ -81,17 +82,21 @@ def source_facts(answer: tuple[Availability, ...]) -> Iterator[Fact]:
     )
 
 
-def _source_fact(availability: Availability) -> Fact:
+def _source_fact(availability: Availability, offline: bool) -> Fact:
     fact_id = f"source.{availability.kind}"
     if not availability.reachable:
         return make_fact(
             fact_id,
             None,
             _("not within reach"),
-            "attention",
+            "info" if offline else "attention",
             meaning=availability.reason,
+            action=_("Behind a proxy, set HTTPS_PROXY; with a mirror at hand, give --mirror URL.")
+            if availability.kind == "release" and not offline
+            else "",
             claims=CLAIMS[availability.kind],
         )
+    length = size(availability.size) if availability.size else ""
     return make_fact(
         fact_id,
         {
@@ -100,7 +105,7 @@ def _source_fact(availability: Availability) -> Fact:
             "size": availability.size,
             "sha256": availability.sha256,
         },
-        _("Open MPI {release}, {file}").format(release=availability.release, file=availability.file),
+        ", ".join(filter(None, (f"Open MPI {availability.release}", availability.file, length))),
         "ok",
         read_from=availability.detail,
         claims=CLAIMS[availability.kind],

@@ -1,0 +1,179 @@
+"""Parsers read what the kernel writes, and survive whatever else a file may hold."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.core.detect.boxes import look
+
+from mpiwizard.core.detect import network, platform, tools
+from mpiwizard.core.detect.cgroups import parse_cgroups, parse_cpu_max
+from mpiwizard.core.detect.cpu import parse_cpu_list, usable_cpus
+from mpiwizard.core.detect.disk import Space, parse_df
+from mpiwizard.core.detect.installations import classify_launcher, parse_parameters
+from mpiwizard.core.detect.kernel import parse_trial
+from mpiwizard.core.detect.memory import parse_meminfo
+from mpiwizard.core.detect.mounts import mount_of, parse_mountinfo
+from mpiwizard.core.host import RecordedHost, Result
+
+PARSERS = (
+    parse_mountinfo, parse_cgroups, parse_cpu_max, parse_cpu_list, parse_df, parse_meminfo, parse_parameters,
+    platform.parse_os_release, platform.wsl_version, network.parse_routes, network.parse_local_addresses,
+    network.addresses_by_ip, parse_trial, tools.parse_version, classify_launcher,
+)  # fmt: skip
+
+kernel_words = st.sampled_from(
+    ["0::/", "-", " - ", "/", "max", "100000", "00000000", "0003", "eth0", "|--", "/32 host LOCAL", "kB", "MemTotal:",
+     "\\040", "\\777", "0-", "-1", "99999999999999999999", "flags", ":", "=", '"', "'", "\t", "\n", "[{}]", "²"]
+)  # fmt: skip
+texts = st.one_of(st.text(), st.lists(kernel_words).map(" ".join), st.lists(kernel_words).map("".join))
+
+
+@pytest.mark.parametrize("parse", PARSERS, ids=lambda parse: parse.__name__)
+@given(text=texts)
+def test_no_text_makes_a_parser_fail(parse: object, text: str) -> None:
+    parse(text)  # type: ignore[operator]
+
+
+names = st.text(string.printable + "äß漢", min_size=1).filter(lambda name: "\0" not in name)
+
+
+def as_the_kernel_writes(text: str) -> str:
+    """mangle_path of the kernel: blank, tab, newline and backslash as octal."""
+    return "".join(f"\\{ord(character):03o}" if character in " \t\n\\" else character for character in text)
+
+
+@given(point=names, source=names, kind=st.sampled_from(["ext4", "9p", "overlay"]))
+def test_mount_points_come_back_as_they_were_named(point: str, source: str, kind: str) -> None:
+    line = (
+        f"36 35 98:0 / /{as_the_kernel_writes(point)} rw,noatime shared:1 - {kind} {as_the_kernel_writes(source)} rw\n"
+    )
+    (mount,) = parse_mountinfo(line)
+    assert (mount.point, mount.source, mount.type) == ("/" + point, source, kind)
+    assert mount.options == {"rw", "noatime"}
+
+
+def test_a_path_lies_on_the_longest_mount_above_it_and_the_last_of_two() -> None:
+    mounts = parse_mountinfo(
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "2 1 8:2 / /home rw - xfs /dev/sdb1 rw\n"
+        "3 1 8:3 / /home rw - nfs4 server:/home rw\n"
+        "4 1 8:4 / /home2 rw - btrfs /dev/sdc1 rw\n"
+    )
+    kinds = {
+        path: mount.type
+        for path in ("/", "/home/ada", "/home", "/home2/x", "/homes")
+        if (mount := mount_of(mounts, path))
+    }
+    assert kinds == {"/": "ext4", "/home/ada": "nfs4", "/home": "nfs4", "/home2/x": "btrfs", "/homes": "ext4"}
+
+
+@given(st.frozensets(st.integers(0, 500)))
+def test_a_list_of_cpus_comes_back(cpus: frozenset[int]) -> None:
+    assert parse_cpu_list(",".join(str(cpu) for cpu in sorted(cpus))) == cpus
+
+
+def test_ranges_of_cpus_are_understood() -> None:
+    assert parse_cpu_list("0-2,8\n") == {0, 1, 2, 8}
+
+
+@given(st.integers(1, 10**9), st.integers(1000, 10**6))
+def test_a_quota_is_its_part_of_the_period(quota: int, period: int) -> None:
+    assert parse_cpu_max(f"{quota} {period}\n") == pytest.approx(quota / period)
+
+
+@pytest.mark.parametrize("text", ["max 100000\n", "", "-1 100000", "0 100000", "5 0"])
+def test_no_quota_is_no_limit(text: str) -> None:
+    assert parse_cpu_max(text) is None
+
+
+@given(st.integers(1, 1024), st.one_of(st.none(), st.floats(0.01, 2000)))
+def test_usable_cpus_never_exceed_the_affinity_and_never_are_none(affinity: int, quota: float | None) -> None:
+    usable = usable_cpus(affinity, quota)
+    assert 1 <= usable <= affinity
+    assert quota is None or usable < quota + 1
+
+
+@given(st.dictionaries(st.sampled_from(["ID", "NAME", "PRETTY_NAME"]), st.text(string.ascii_letters + " .()'$")))
+def test_os_release_values_come_back_as_they_were_quoted(values: dict[str, str]) -> None:
+    values = {name: " ".join(value.split()) for name, value in values.items()}
+    text = "".join(f'{name}="{value}"\n' for name, value in values.items())
+    assert platform.parse_os_release(text) == values
+
+
+def test_the_default_route_with_the_lowest_metric_counts() -> None:
+    routes = network.parse_routes(
+        "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
+        "wlan0 00000000 0100A8C0 0003 0 0 600 00000000 0 0 0\n"
+        "eth0 00000000 0101A8C0 0003 0 0 100 00000000 0 0 0\n"
+        "down0 00000000 0101A8C0 0000 0 0 1 00000000 0 0 0\n"
+        "eth0 0001A8C0 00000000 0001 0 0 100 00FFFFFF 0 0 0\n"
+    )
+    assert network.default_interface(routes) == "eth0"
+    assert str(routes[-1].network) == "192.168.1.0/24"
+
+
+def test_a_file_system_with_blanks_in_its_name_has_its_space_read() -> None:
+    text = "Filesystem 1024-blocks Used Available Capacity Mounted on\nC:\\My Disk 1000 400 600 40% /mnt/my disk\n"
+    assert parse_df(text) == Space(1000 * 1024, 600 * 1024)
+
+
+class AnythingHost:
+    """A box whose files, folders and commands hold whatever hypothesis thinks of."""
+
+    def __init__(self, data: st.DataObject) -> None:
+        self._data = data
+        self.environment: Mapping[str, str] = {"PATH": "/usr/bin:relative::/mnt/c/x y", "HOME": "/home/ada", "CC": "cc"}
+        self.is_real = False
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        return self._data.draw(st.one_of(st.none(), texts), path)
+
+    def list(self, path: str) -> tuple[str, ...]:
+        return tuple(
+            self._data.draw(st.lists(st.sampled_from(["a", "eth0", "efa_0", "1"]), max_size=2, unique=True), path)
+        )
+
+    def exists(self, path: str) -> bool:
+        return self._data.draw(st.booleans(), path)
+
+    def resolve(self, path: str) -> str:
+        return path
+
+    def which(self, program: str) -> str | None:
+        return f"/usr/bin/{program}" if self._data.draw(st.booleans(), program) else None
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float = 10.0,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        given: str = "",
+    ) -> Result:
+        # The launchers are asked from threads, where hypothesis cannot draw.
+        return Result(0, "nonsense") if argv[-1] == "--version" else Result(0, self._data.draw(texts, " ".join(argv)))
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.data())
+def test_whatever_a_box_holds_detection_ends_with_a_machine(data: st.DataObject) -> None:
+    machine = look(AnythingHost(data))
+    assert machine.headline
+    assert [fact.text for fact in machine.facts if "reading it failed" in fact.text] == []
+    assert {fact.id for fact in machine.facts} >= {"platform.layer", "cpu.usable", "tool.cc", "sources.any"}
+
+
+def test_bytes_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
+    for name in ("proc/self/mountinfo", "etc/os-release", "proc/cpuinfo", "proc/self/cgroup", "proc/net/route"):
+        file = tmp_path / "root" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(bytes(range(256)) * 4)
+    machine = look(RecordedHost(tmp_path))
+    assert [fact.text for fact in machine.facts if "reading it failed" in fact.text] == []

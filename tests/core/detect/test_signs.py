@@ -1,0 +1,289 @@
+"""Single signs, on boxes that have only these: what is concluded from each, and what is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.core.detect.boxes import NOW, box, look
+
+from mpiwizard.core.detect.cgroups import group_folders
+from mpiwizard.core.detect.installations import classify_launcher
+from mpiwizard.core.detect.kernel import classify_cma
+from mpiwizard.core.detect.platform import clock_skew, wsl_version
+from mpiwizard.core.detect.tools import parse_version
+
+OVERLAY = "1 0 0:80 / / rw - overlay overlay rw\n"
+DISK = "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+MOUNTED_FILE = "2 1 8:1 /containers/1/hosts /etc/hosts rw - ext4 /dev/sda1 rw\n"
+
+
+@pytest.mark.parametrize(
+    ("release", "version"),
+    [
+        ("4.4.0-19041-Microsoft", 1),
+        ("4.19.128-microsoft-standard", 2),
+        ("5.10.60.1-microsoft-standard-WSL2", 2),
+        ("6.18.35.2-microsoft-standard-WSL2", 2),
+        ("6.6.0-my-own-microsoft-build", 2),
+        ("6.1.0-23-amd64", 0),
+        ("", 0),
+    ],
+)
+def test_the_kernels_name_tells_wsl_and_its_version(release: str, version: int) -> None:
+    assert wsl_version(release) == version
+
+
+@pytest.mark.parametrize(
+    ("files", "environment", "layer"),
+    [
+        ({"/.dockerenv": "", "/proc/self/mountinfo": OVERLAY}, {}, "docker"),
+        ({"/.dockerenv": "", "/proc/self/mountinfo": DISK}, {}, "none"),
+        ({"/.dockerenv": ""}, {}, "docker"),
+        ({"/.dockerenv": "", "/proc/self/mountinfo": DISK + MOUNTED_FILE}, {}, "docker"),
+        ({"/run/.containerenv": ""}, {}, "podman"),
+        ({}, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "kubernetes"),
+        ({}, {"APPTAINER_NAME": "mpi.sif"}, "apptainer"),
+        ({}, {"SINGULARITY_NAME": "mpi.sif"}, "apptainer"),
+        ({"/run/systemd/container": "systemd-nspawn\n"}, {}, "systemd-nspawn"),
+        ({"/run/systemd/container": "rkt\n"}, {}, "container"),
+        ({"/proc/1/environ": "container=lxc\0TERM=linux\0"}, {}, "lxc"),
+        ({"/proc/1/cgroup": "4:cpu:/kubepods/burstable/pod1\n"}, {}, "kubernetes"),
+        ({"/proc/1/cgroup": "0::/init.scope\n"}, {}, "none"),
+    ],
+)  # fmt: skip
+def test_a_container_is_known_by_any_of_its_signs(
+    tmp_path: Path, files: dict[str, str], environment: dict[str, str], layer: str
+) -> None:
+    machine = look(box(tmp_path, {"/proc/sys/kernel/osrelease": "6.1.0\n", **files}, environment=environment))
+    assert machine.value("platform.layer") == layer
+
+
+def test_a_container_inside_wsl_is_a_container_in_a_hyper_v_machine(tmp_path: Path) -> None:
+    kernel = "5.15.153.1-microsoft-standard-WSL2\n"
+    files = {"/.dockerenv": "", "/proc/self/mountinfo": OVERLAY, "/proc/sys/kernel/osrelease": kernel}
+    machine = look(box(tmp_path, files))
+    assert machine.value("platform.layer") == "docker"
+    assert machine.value("platform.virtualisation") == "hyper-v"
+
+
+@pytest.mark.parametrize(
+    ("dmi", "provider"),
+    [
+        ({"sys_vendor": "Microsoft Corporation", "product_name": "Virtual Machine"}, "none"),
+        ({"sys_vendor": "Google", "product_name": "Eve"}, "none"),  # a Chromebook
+        ({"sys_vendor": "Google", "product_name": "Google Compute Engine"}, "google"),
+        ({"sys_vendor": "Tencent Cloud", "product_name": "CVM"}, "tencent"),
+        ({"sys_vendor": "QEMU", "chassis_asset_tag": "OracleCloud.com"}, "oracle"),
+        ({"sys_vendor": "OpenStack Foundation", "product_name": "OpenStack Nova"}, "openstack"),
+        ({"sys_vendor": "DigitalOcean", "product_name": "Droplet"}, "digitalocean"),
+        ({"sys_vendor": "Hetzner", "product_name": "vServer"}, "hetzner"),
+    ],
+)
+def test_a_cloud_is_known_by_its_own_mark_only(tmp_path: Path, dmi: dict[str, str], provider: str) -> None:
+    files = {f"/sys/class/dmi/id/{name}": text + "\n" for name, text in dmi.items()}
+    assert look(box(tmp_path, files)).value("platform.provider") == provider
+
+
+def test_without_dmi_cloud_init_tells_the_cloud(tmp_path: Path) -> None:
+    machine = look(box(tmp_path, {"/run/cloud-init/cloud-id": "gce\n"}))
+    assert machine.value("platform.provider") == "google"
+
+
+def test_a_flag_of_the_processor_alone_leaves_the_kind_to_a_command(tmp_path: Path) -> None:
+    files = {"/proc/cpuinfo": "flags : fpu hypervisor\n", "/usr/bin/systemd-detect-virt": ""}
+    machine = look(box(tmp_path, files, {"systemd-detect-virt --vm": {"output": "oracle\n"}}))
+    assert machine.value("platform.virtualisation") == "virtualbox"
+
+
+def test_a_flag_and_no_command_is_a_virtual_machine_of_unknown_kind(tmp_path: Path) -> None:
+    machine = look(box(tmp_path, {"/proc/cpuinfo": "flags : fpu hypervisor\n"}))
+    assert machine.value("platform.virtualisation") == "other"
+
+
+def test_an_empty_box_is_unknown_and_nothing_is_guessed(tmp_path: Path) -> None:
+    machine = look(box(tmp_path, {"/etc/nothing": ""}))
+    known = {fact.id for fact in machine.facts if fact.value not in (None, [], "none")}
+    assert known == set()
+    assert machine.headline
+
+
+@pytest.mark.parametrize(
+    ("trial", "value"),
+    [
+        ({"plain": 0, "permitted": 0}, "works"),
+        ({"plain": 1, "permitted": 0}, "works-with-permission"),
+        ({"plain": 1, "permitted": 1}, "refused"),
+        ({"plain": -1, "permitted": -1}, "refused"),
+        ({}, None),
+    ],
+)
+def test_a_trial_of_cma_is_classified(trial: dict[str, int | None], value: str | None) -> None:
+    assert classify_cma(trial) == value
+
+
+@pytest.mark.parametrize("scope", [2, 3])
+def test_a_strict_yama_is_named_as_the_reason_and_never_changed(tmp_path: Path, scope: int) -> None:
+    commands = {"python3 -m mpiwizard.core.detect.cma": {"output": '{"plain": 1, "permitted": 1, "kcmp": 1}'}}
+    machine = look(box(tmp_path, {"/proc/sys/kernel/yama/ptrace_scope": f"{scope}\n"}, commands))
+    assert machine.fact("kernel.yama").state == "attention"
+    assert str(scope) in machine.fact("kernel.cma").meaning
+    assert "sysctl" not in machine.fact("kernel.yama").action + machine.fact("kernel.cma").action
+
+
+def test_a_trial_that_prints_nonsense_makes_cma_unknown_and_nothing_else(tmp_path: Path) -> None:
+    commands = {"python3 -m mpiwizard.core.detect.cma": {"output": "Killed\n"}, "uname -m": {"output": "x86_64\n"}}
+    machine = look(box(tmp_path, {"/etc/nothing": ""}, commands))
+    assert machine.fact("kernel.cma").state == "unknown"
+    assert machine.value("cpu.architecture") == "x86_64"
+
+
+def test_a_group_is_looked_at_together_with_all_groups_above_it(tmp_path: Path) -> None:
+    files = {
+        "/proc/self/cgroup": "0::/user.slice/job/step\n",
+        "/proc/self/mountinfo": "2 1 0:6 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n",
+        "/sys/fs/cgroup/user.slice/job/cpu.max": "300000 100000\n",
+        "/sys/fs/cgroup/user.slice/job/step/cpu.max": "max 100000\n",
+        "/sys/fs/cgroup/user.slice/cpu.max": "400000 100000\n",
+    }
+    host = box(tmp_path, files)
+    assert group_folders(host, "cpu") == (
+        "/sys/fs/cgroup/user.slice/job/step",
+        "/sys/fs/cgroup/user.slice/job",
+        "/sys/fs/cgroup/user.slice",
+        "/sys/fs/cgroup",
+    )
+    fact = look(host).fact("cpu.quota")
+    assert (fact.value, fact.read_from) == (3.0, "/sys/fs/cgroup/user.slice/job/cpu.max")
+
+
+@pytest.mark.parametrize(
+    ("os_release", "family"),
+    [
+        ("ID=linuxmint\nID_LIKE='ubuntu debian'\n", "apt"),
+        ('ID="openEuler"\n', "dnf"),
+        ('ID="sles"\nID_LIKE="suse"\n', "zypper"),
+        ("ID=manjaro\nID_LIKE=arch\n", "pacman"),
+        ("ID=nixos\n", ""),
+    ],
+)
+def test_the_family_follows_the_distributions_own_word(tmp_path: Path, os_release: str, family: str) -> None:
+    assert look(box(tmp_path, {"/etc/os-release": os_release})).value("platform.distribution")["family"] == family
+
+
+DEBIAN = {"/etc/os-release": "ID=debian\nVERSION_ID=12\n", "/proc/self/status": "Uid:\t1000\t1000\t1000\t1000\n"}
+
+
+def test_without_package_lists_the_command_fetches_them_first(tmp_path: Path) -> None:
+    files = {**DEBIAN, "/usr/bin/sudo": "", "/usr/bin/apt-get": "", "/usr/bin/perl": "", "/usr/bin/bash": ""}
+    action = look(box(tmp_path, files)).fact("tool.cc").action
+    assert action == "sudo apt-get update && sudo apt-get install gcc make"
+
+
+def test_without_sudo_the_command_becomes_root_in_another_way(tmp_path: Path) -> None:
+    files = {**DEBIAN, "/var/lib/apt/lists/x_Packages": "", "/usr/bin/perl": "", "/usr/bin/bash": ""}
+    assert look(box(tmp_path, files)).fact("tool.make").action == "su -c 'apt-get install gcc make'"
+
+
+def test_on_an_unknown_distribution_the_action_names_the_program(tmp_path: Path) -> None:
+    fact = look(box(tmp_path, {"/etc/os-release": "ID=nixos\n"})).fact("tool.make")
+    assert (fact.state, "make" in fact.action) == ("problem", True)
+
+
+def test_a_compiler_variable_that_names_nothing_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    host = box(tmp_path, {**DEBIAN, "/usr/bin/gcc": ""}, environment={"CC": "icx -O2"})
+    fact = look(host).fact("tool.cc")
+    assert (fact.state, fact.value, fact.action) == ("problem", None, "Correct it, or forget it: unset CC")
+
+
+def test_a_compiler_variable_may_hold_arguments(tmp_path: Path) -> None:
+    host = box(
+        tmp_path,
+        {**DEBIAN, "/usr/bin/ccache": "", "/usr/bin/gcc": ""},
+        {"ccache gcc --version": {"output": "gcc (Debian 12.2.0-14) 12.2.0\n"}},
+        {"CC": "ccache gcc"},
+    )
+    assert look(host).value("tool.cc") == {"path": "/usr/bin/ccache", "version": "12.2.0", "command": "ccache gcc"}
+
+
+@pytest.mark.parametrize(
+    ("line", "version"),
+    [
+        ("gcc (Debian 12.2.0-14) 12.2.0", "12.2.0"),
+        ("gcc (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", "11.4.0"),
+        ("Ubuntu clang version 14.0.0-1ubuntu1.1", "14.0.0-1ubuntu1.1"),
+        ("GNU Make 4.3", "4.3"),
+        ("This is perl 5, version 36, subversion 0 (v5.36.0) built for x86_64-linux-gnu", "5.36.0"),
+        ("nothing of the kind", ""),
+    ],
+)
+def test_versions_are_read_from_the_first_line(line: str, version: str) -> None:
+    assert parse_version(line) == version
+
+
+@pytest.mark.parametrize(
+    ("output", "found"),
+    [
+        ("mpirun (Open MPI) 4.1.4\n\nReport bugs to ...\n", ("Open MPI", "4.1.4")),
+        ("mpirun (Open MPI) 5.0.11\n", ("Open MPI", "5.0.11")),
+        ("HYDRA build details:\n    Version:      4.2.1\n    CC: gcc\n", ("MPICH", "4.2.1")),
+        ("Intel(R) MPI Library for Linux* OS, Version 2021.13 Build 1\n", ("Intel MPI", "2021.13")),
+        ("slurmstepd: whatever\n", ("other", "")),
+        ("", None),
+    ],
+)
+def test_a_launcher_is_known_by_its_version_text(output: str, found: tuple[str, str] | None) -> None:
+    assert classify_launcher(output) == found
+
+
+def test_the_same_launcher_under_two_names_is_one_installation(tmp_path: Path) -> None:
+    host = box(
+        tmp_path,
+        {"/usr/bin/orterun": ""},
+        {"/usr/bin/mpirun --version": {"output": "mpirun (Open MPI) 4.1.4\n"}},
+        {"PATH": "/usr/bin:/bin"},
+    )
+    (tmp_path / "root/usr/bin/mpirun").symlink_to("/usr/bin/orterun")
+    (tmp_path / "root/bin").mkdir()
+    (tmp_path / "root/bin/mpirun").symlink_to("/usr/bin/orterun")
+    machine = look(host)
+    assert machine.value("mpi.installations") == [{"prefix": "/usr", "kind": "Open MPI", "release": "4.1.4"}]
+
+
+def test_prefixes_of_earlier_runs_are_looked_at(tmp_path: Path) -> None:
+    host = box(
+        tmp_path,
+        {
+            "/home/ada/.local/state/mpiwizard/runs/20260101-120000-4.1.4/plan.json": '{"prefix": "/srv/mpi"}',
+            "/home/ada/.local/state/mpiwizard/runs/broken/plan.json": "{",
+            "/srv/mpi/bin/mpirun": "",
+        },
+        {"/srv/mpi/bin/mpirun --version": {"output": "mpirun (Open MPI) 4.1.4\n"}},
+        {"HOME": "/home/ada"},
+    )
+    assert [one["prefix"] for one in look(host).value("mpi.installations")] == ["/srv/mpi"]
+
+
+@pytest.mark.parametrize(
+    ("behind", "skew"), [(5, 5), (-300, -300), (3600, 0), (-5.5 * 3600, 0), (90 * 86400, 90 * 86400)]
+)
+def test_a_hardware_clock_in_another_time_zone_is_no_skew(behind: float, skew: float) -> None:
+    assert clock_skew(NOW, NOW - behind) == skew
+
+
+def test_a_clock_that_drifted_is_something_to_look_at(tmp_path: Path) -> None:
+    fact = look(box(tmp_path, {"/sys/class/rtc/rtc0/since_epoch": f"{NOW + 400:.0f}\n"})).fact("platform.clock")
+    assert (fact.state, fact.value) == ("attention", -400)
+    assert "behind" in fact.text
+
+
+@pytest.mark.parametrize(("option", "state"), [("rw,noexec", "problem"), ("ro", "problem"), ("rw", "ok")])
+def test_a_place_where_nothing_can_run_or_be_written_is_a_problem(tmp_path: Path, option: str, state: str) -> None:
+    space = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 9000000 1 8000000 1% /\n"
+    host = box(
+        tmp_path,
+        {"/home/ada/.profile": "", "/proc/self/mountinfo": f"1 0 8:1 / / {option} - ext4 /dev/sda1 rw\n"},
+        {"df -P -k /home/ada": {"output": space}},
+        {"HOME": "/home/ada"},
+    )
+    assert look(host).fact("storage.build").state == state
