@@ -142,6 +142,7 @@ def test_a_release_that_only_the_distribution_has_may_be_named() -> None:
         (Wishes(source="ftp"), "distro"),
         (Wishes(matters="fun"), "soon"),
         (Wishes(source="archive"), "--archive"),
+        (Wishes(jobs=-1), "--jobs 1"),
     ],
 )
 def test_a_wish_for_what_does_not_exist_names_what_does(wishes: Wishes, named: str) -> None:

@@ -83,6 +83,8 @@ def _check(machine: Machine, recipes: Recipes, wishes: Wishes) -> None:
         _one_of(_("recipe"), wishes.recipe, recipes.platforms)
     _one_of(_("source"), wishes.source, ("auto", *SOURCES))
     _one_of(_("answer to what matters"), wishes.matters, MATTERS)
+    if wishes.jobs < 0:
+        raise WizardError(_("There is no sense in fewer than one job: --jobs 1."), ExitCode.USAGE)
     if wishes.source == "archive" and not wishes.archive:
         raise WizardError(_("The source archive needs a file: --archive FILE."), ExitCode.USAGE)
     if wishes.release:
@@ -179,7 +181,7 @@ def _choice(machine: Machine, recipes: Recipes, recipe: Recipe, offer: Offer, wi
         reasons=(
             offer.reason,
             *_source_reasons(recipes, offer),
-            _("For: {title}.").format(title=_(recipe.title)),
+            _("{title}: {summary}").format(title=_(recipe.title), summary=_(recipe.summary)),
         ),
         lost=tuple(_(recipes.options[name].lost) for name in passed if recipes.options[name].lost),
         minutes=round(seconds / 60, 1),

@@ -13,12 +13,13 @@ from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure.model import Option, Plan
 from mpiwizard.core.configure.options import PREFIX, plan_options
 from mpiwizard.core.configure.preflight import check_prefix_is_free, checked_prefix
-from mpiwizard.core.configure.steps import Places, Work, make_steps
+from mpiwizard.core.configure.steps import Origin, Places, Work, make_steps
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
-from mpiwizard.core.recipes import Recipes
+from mpiwizard.core.recipes import Recipe, Recipes
+from mpiwizard.core.sources.release import address_of
 
 COMPILERS = ("CC", "CXX", "FC")  # variables that name one; configure reads them
 
@@ -72,13 +73,9 @@ def _plan(
     series = recipes.series_of(choice.release)
     times = estimate(series, left_in(recipes, (option.id for option in passed)), jobs)
     bash = machine.value("tool.bash", {}).get("path") or "/bin/bash"
-    release = recipes.releases.get(choice.release) if choice.source == "release" else None
     work = Work(
         places=places,
-        choice=choice,
-        wishes=wishes,
-        archive=release.archive if release else None,
-        sha256=_known_sum(machine, choice, wishes),
+        origin=_origin(machine, recipes, choice, wishes),
         bash=bash,
         arguments=tuple(option.argument for option in passed),
         environment=_environment(context, machine, bash),
@@ -99,8 +96,19 @@ def _plan(
         disk=series.disk,
         disk_kept=series.disk_kept,
         packages=_missing_programs(machine),
-        notes=_notes(recipes, recipe.hazards, switches),
+        notes=_notes(recipes, recipe, switches),
     )
+
+
+def _origin(machine: Machine, recipes: Recipes, choice: Choice, wishes: Wishes) -> Origin:
+    if choice.source == "archive":
+        return Origin("archive", wishes.archive, wishes.sha256.lower())
+    if choice.source == "distro":
+        offered = machine.value("source.distro", {})
+        file = str(offered.get("file") or f"openmpi_{choice.release}.orig.tar.xz")
+        return Origin("distro", file, str(offered.get("sha256", "")))
+    archive = recipes.releases[choice.release].archive
+    return Origin("release", archive.file, archive.sha256, address_of(archive, wishes.mirror))
 
 
 def _prefix_row(recipes: Recipes, prefix: str) -> Option:
@@ -131,14 +139,6 @@ def _environment(context: Context, machine: Machine, bash: str) -> dict[str, str
     return environment
 
 
-def _known_sum(machine: Machine, choice: Choice, wishes: Wishes) -> str:
-    """The SHA-256 that the person, or the distribution's signed list, vouches for; empty when nobody does."""
-    if choice.source == "archive":
-        return wishes.sha256.lower()
-    offered = machine.value(f"source.{choice.source}", {})
-    return str(offered.get("sha256", ""))
-
-
 def _missing_programs(machine: Machine) -> dict[str, str]:
     return {
         fact.id.partition(".")[2]: fact.action
@@ -147,7 +147,12 @@ def _missing_programs(machine: Machine) -> dict[str, str]:
     }
 
 
-def _notes(recipes: Recipes, hazards: tuple[str, ...], switches: Mapping[str, bool]) -> tuple[str, ...]:
+def _notes(recipes: Recipes, recipe: Recipe, switches: Mapping[str, bool]) -> tuple[str, ...]:
     unknown = sorted(set(switches) - set(recipes.options))
-    forgotten = (_("No longer known, and left out: {names}.").format(names=", ".join(unknown)),) if unknown else ()
-    return (_("Nothing needs root: all is written to folders of yours."), *map(_, hazards), *forgotten)
+    return (
+        _("Nothing needs root: all is written to folders of yours."),
+        *map(_, recipe.hazards),
+        *map(_, recipe.environment),
+        *(_("Not tried by us: {text}").format(text=_(text)) for text in recipe.untested),
+        *(_("No longer known, and left out: {name}").format(name=name) for name in unknown),
+    )

@@ -9,11 +9,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from mpiwizard.core.choose.estimate import Estimate
-from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure.model import Step
-from mpiwizard.core.context import Wishes
 from mpiwizard.core.i18n import _
-from mpiwizard.core.recipes import Archive
 
 HOUR = 3600.0
 
@@ -34,14 +31,20 @@ class Places(Struct, frozen=True):
         return f"{self.run}/build"
 
 
+class Origin(Struct, frozen=True):
+    """Where the archive comes from. `sha256` is empty when nobody vouches for one."""
+
+    kind: str  # release, distro or archive
+    file: str  # its name, or the whole path of an archive the person has
+    sha256: str = ""
+    url: str = ""  # of a release
+
+
 class Work(Struct, frozen=True):
     """All that the steps are made from."""
 
     places: Places
-    choice: Choice
-    wishes: Wishes
-    archive: Archive | None  # of the official release
-    sha256: str  # of another archive, when somebody vouches for it
+    origin: Origin
     bash: str
     arguments: tuple[str, ...]  # of configure
     environment: dict[str, str]  # of configure, make and install
@@ -101,31 +104,23 @@ def _command_step(
 
 def _fetch_script(work: Work) -> tuple[str, ...]:
     """Shell lines that leave the path of the archive in `$archive`."""
-    if work.choice.source == "archive":
-        return (f"archive={quoted(work.wishes.archive)}",)
-    if work.choice.source == "distro":
+    if work.origin.kind == "archive":
+        return (f"archive={quoted(work.origin.file)}",)
+    if work.origin.kind == "distro":
         return _distro_script(work)
-    assert work.archive is not None
-    address = mirrored(work.archive.url, work.wishes.mirror)
     return (
-        f"archive={quoted(f'{work.places.downloads}/{work.archive.file}')}",
+        f"archive={quoted(f'{work.places.downloads}/{work.origin.file}')}",
         f"mkdir -p {quoted(work.places.downloads)}",
         'if [ ! -f "$archive" ]; then',
-        f'  curl --fail --location --retry 3 --output "$archive.part" {quoted(address)}',
+        f'  curl --fail --location --retry 3 --output "$archive.part" {quoted(work.origin.url)}',
         '  mv "$archive.part" "$archive"',
         "fi",
     )
 
 
-def mirrored(url: str, mirror: str) -> str:
-    """The address on a mirror that keeps the folders below release/open-mpi/ of the official server."""
-    return f"{mirror.rstrip('/')}/{url.partition('/release/open-mpi/')[2]}" if mirror else url
-
-
 def _distro_script(work: Work) -> tuple[str, ...]:
-    apt = quoted(f"{work.places.run}/apt")
     return (
-        f"apt={apt}",
+        f"apt={quoted(f'{work.places.run}/apt')}",
         'mkdir -p "$apt/lists/partial" "$apt/archives/partial" "$apt/sources" "$apt/package"',
         "for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do",
         '  [ ! -f "$list" ] || sed -n "s/^deb /deb-src /p" "$list" > "$apt/sources/${list##*/}"',
@@ -136,15 +131,15 @@ def _distro_script(work: Work) -> tuple[str, ...]:
         'private=(-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$apt/sources"',
         '  -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives"',
         "  -o APT::Sandbox::User=root)",
-        'apt-get "${private[@]}" update',
+        'apt-get "${private[@]}" update || true  # other vendors seldom serve sources',
         'cd "$apt/package"',
         'apt-get "${private[@]}" source --download-only --only-source openmpi',
-        'archive=$(ls "$apt"/package/openmpi_*.orig.tar.*)',
+        f"archive=$apt/package/{quoted(work.origin.file)}",
     )
 
 
 def _verify_script(work: Work) -> tuple[str, ...]:
-    sha256 = work.archive.sha256 if work.archive and work.choice.source == "release" else work.sha256
+    sha256 = work.origin.sha256
     if not sha256:
         return ('sha256sum "$archive"',)
     complaint = quoted(_("The SHA-256 of the archive is not {sha256}.").format(sha256=sha256))
