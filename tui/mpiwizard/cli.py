@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from mpiwizard.core.context import Context, Wishes
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit status (see the README)."""
@@ -33,6 +35,14 @@ def _run(options: argparse.Namespace) -> int:
     try:
         from mpiwizard.plain import commands
 
+        if options.verb == "interface":
+            _require_terminal()
+            return _interface(commands.context_of(options), commands.wishes_of(options), "")
+        if options.verb == "attach" and not _why_no_interface():
+            from mpiwizard.core.context import Wishes
+
+            context = commands.context_of(options)
+            return _interface(context, Wishes(), commands.run_of(context, options.run).id)
         return int(getattr(commands, options.verb)(options))
     except WizardError as error:
         print(f"mpiwizard: {error}", file=sys.stderr)
@@ -46,6 +56,31 @@ def _run(options: argparse.Namespace) -> int:
     except Exception as error:
         print(_fault_report(error), file=sys.stderr)
         return ExitCode.STEP_FAILED
+
+
+def _interface(context: Context, wishes: Wishes, run_id: str) -> int:
+    from mpiwizard.ui.app import run
+
+    return run(context, wishes, run_id)
+
+
+def _why_no_interface() -> str:
+    """Why the full-screen interface cannot be shown here; empty when it can."""
+    from mpiwizard.core.i18n import _
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return _("this is no terminal")
+    term = os.environ.get("TERM", "")
+    return _("this one cannot show it (TERM is {term})").format(term=term or "''") if term in ("", "dumb") else ""
+
+
+def _require_terminal() -> None:
+    from mpiwizard.core.errors import ExitCode, WizardError
+    from mpiwizard.core.i18n import _
+
+    if reason := _why_no_interface():
+        message = _("The interface needs a full terminal, and {reason}; use `mpiwizard run --yes` or see --help.")
+        raise WizardError(message.format(reason=reason), ExitCode.USAGE)
 
 
 def _fault_report(error: Exception) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,11 +30,13 @@ def _print_json(value: object) -> None:
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
 
 
-def _context(options: argparse.Namespace) -> Context:
+def context_of(options: argparse.Namespace) -> Context:
+    """The person's own surroundings."""
     return Context.of_person(offline=options.offline)
 
 
-def _wishes(options: argparse.Namespace) -> Wishes:
+def wishes_of(options: argparse.Namespace) -> Wishes:
+    """What the person asked for on the command line. Raises WizardError (USAGE)."""
     from mpiwizard.core.sources import KINDS
 
     if options.source not in ("auto", *KINDS):
@@ -62,34 +63,11 @@ def _wishes(options: argparse.Namespace) -> Wishes:
     )
 
 
-def interface(options: argparse.Namespace) -> int:
-    """The full-screen interface, or one sentence when this terminal cannot show it."""
-    _require_terminal()
-    from mpiwizard.ui.app import run as run_interface
-
-    return run_interface(_context(options), _wishes(options))
-
-
-def _require_terminal() -> None:
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        reason = _("this is no terminal")
-    elif os.environ.get("TERM", "") in ("", "dumb"):
-        reason = _("this terminal cannot show it (TERM is {term})").format(term=os.environ.get("TERM") or "''")
-    else:
-        return
-    raise WizardError(
-        _("The interface needs a full terminal, and {reason}; use `mpiwizard run --yes` or `mpiwizard --help`.").format(
-            reason=reason
-        ),
-        ExitCode.USAGE,
-    )
-
-
 def detect(options: argparse.Namespace) -> int:
     from mpiwizard.core.detect import detect as detect_machine
     from mpiwizard.plain import show
 
-    machine = detect_machine(_context(options), Wishes())
+    machine = detect_machine(context_of(options), Wishes())
     if options.json:
         _print_json(machine)
     else:
@@ -101,7 +79,7 @@ def plan(options: argparse.Namespace) -> int:
     from mpiwizard.core.configure import check_plan, script
     from mpiwizard.plain import show
 
-    context, wishes = _context(options), _wishes(options)
+    context, wishes = context_of(options), wishes_of(options)
     made, machine = _make_plan(context, wishes, quiet=True)
     if options.json:
         _print_json(made)
@@ -146,7 +124,7 @@ def run(options: argparse.Namespace) -> int:
             _("`run` builds and installs on this box: add --yes, or look first with `mpiwizard plan`."),
             ExitCode.USAGE,
         )
-    context, wishes = _context(options), _wishes(options)
+    context, wishes = context_of(options), wishes_of(options)
     made, machine = _make_plan(context, wishes, quiet=False)
     check_plan(context, machine, made)
     talk(
@@ -186,7 +164,8 @@ def _report(run: RunState) -> object:
     return msgspec.json.decode((Path(run.folder) / "report.json").read_bytes(), type=Report)
 
 
-def _run_of(context: Context, run_id: str) -> RunState:
+def run_of(context: Context, run_id: str) -> RunState:
+    """The run the person named, or meant by naming none."""
     from mpiwizard.core.build.runs import load_run, newest_run
 
     return load_run(context.folders, run_id) if run_id else newest_run(context.folders)
@@ -196,7 +175,7 @@ def runs(options: argparse.Namespace) -> int:
     from mpiwizard.core.build.runs import list_runs
     from mpiwizard.plain import show
 
-    context = _context(options)
+    context = context_of(options)
     found = list_runs(context.folders)
     if options.json:
         _print_json({"schema": 1, "runs": found})
@@ -206,23 +185,16 @@ def runs(options: argparse.Namespace) -> int:
 
 
 def attach(options: argparse.Namespace) -> int:
-    context = _context(options)
-    chosen = _run_of(context, options.run)
-    try:
-        _require_terminal()
-    except WizardError:
-        return _watch(context, chosen.id, json=False)
-    from mpiwizard.ui.app import run as run_interface
-
-    return run_interface(context, Wishes(), chosen.id)
+    context = context_of(options)
+    return _watch(context, run_of(context, options.run).id, json=False)
 
 
 def resume(options: argparse.Namespace) -> int:
     from mpiwizard.core.build.resume import FIRST, decide
     from mpiwizard.worker import resume as resume_run
 
-    context = _context(options)
-    chosen = _run_of(context, options.run)
+    context = context_of(options)
+    chosen = run_of(context, options.run)
     if not chosen.active and chosen.state != "done":
         for decision in decide(chosen):
             if decision.action != FIRST:
@@ -241,8 +213,8 @@ _ACTION_WORDS = {
 def stop(options: argparse.Namespace) -> int:
     from mpiwizard.worker import stop as stop_run
 
-    context = _context(options)
-    chosen = stop_run(context, _run_of(context, options.run).id)
+    context = context_of(options)
+    chosen = stop_run(context, run_of(context, options.run).id)
     talk(_("Run {run} is stopped; go on with `mpiwizard resume {run}`.").format(run=chosen.id))
     return ExitCode.DONE
 
@@ -266,7 +238,7 @@ def tune(options: argparse.Namespace) -> int:
     from mpiwizard.core.tune import tune as tune_installation
     from mpiwizard.plain import show
 
-    context = msgspec.structs.replace(_context(options), offline=True)
+    context = msgspec.structs.replace(context_of(options), offline=True)
     installation = find_installation(context.host, _prefix(context, options))
     machine = detect_machine(context, Wishes(prefix=installation.prefix))
     with _work_folder(context) as work:
@@ -287,7 +259,7 @@ def validate(options: argparse.Namespace) -> int:
     from mpiwizard.core.validate import validate as validate_installation
     from mpiwizard.plain import show
 
-    context = msgspec.structs.replace(_context(options), offline=True)
+    context = msgspec.structs.replace(context_of(options), offline=True)
     installation = find_installation(context.host, _prefix(context, options))
     machine = detect_machine(context, Wishes(prefix=installation.prefix))
     with _work_folder(context) as work:
@@ -325,7 +297,7 @@ def doctor(options: argparse.Namespace) -> int:
     from mpiwizard.plain import show
     from mpiwizard.plain.doctor import examine
 
-    findings = examine(_context(options))
+    findings = examine(context_of(options))
     show.findings(findings)
     return ExitCode.DONE if all(finding.well for finding in findings) else ExitCode.NOT_POSSIBLE_HERE
 
@@ -359,7 +331,7 @@ def diagnose(options: argparse.Namespace) -> int:
 def export(options: argparse.Namespace) -> int:
     from mpiwizard.core.configure import script
 
-    sys.stdout.write(script(_run_of(_context(options), options.run).plan))
+    sys.stdout.write(script(run_of(context_of(options), options.run).plan))
     talk(_("A shell script is the only form in this version; Dockerfile and Spack files are still to come."))
     return ExitCode.DONE
 
@@ -368,7 +340,7 @@ def uninstall(options: argparse.Namespace) -> int:
     from mpiwizard.core.build.locks import is_locked, prefix_lock
     from mpiwizard.core.build.manifest import remove_installation
 
-    context = _context(options)
+    context = context_of(options)
     prefix = _prefix(context, options)
     if not options.yes:
         raise WizardError(_("This removes {prefix}: add --yes.").format(prefix=prefix), ExitCode.USAGE)

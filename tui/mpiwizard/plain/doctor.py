@@ -73,7 +73,9 @@ def _recipes(context: Context) -> Finding:
     except WizardError as error:
         return Finding(_("Recipes"), str(error), False, _("Mend or remove the file that is named."))
     own = Path(context.folders.config) / "recipes"
-    return Finding(_("Recipes"), seen + (_(", with your own from {path}").format(path=own) if own.is_dir() else ""), True)
+    if own.is_dir():
+        seen += _(", with your own from {path}").format(path=own)
+    return Finding(_("Recipes"), seen, True)
 
 
 def _tools(context: Context) -> list[Finding]:
