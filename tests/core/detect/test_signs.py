@@ -192,8 +192,24 @@ def test_on_an_unknown_distribution_the_action_names_the_program(tmp_path: Path)
 
 def test_a_compiler_variable_that_names_nothing_is_a_problem_of_its_own(tmp_path: Path) -> None:
     host = box(tmp_path, {**DEBIAN, "/usr/bin/gcc": ""}, environment={"CC": "icx -O2"})
-    fact = look(host).fact("tool.cc")
+    machine = look(host)
+    fact = machine.fact("tool.cc")
     assert (fact.state, fact.value, fact.action) == ("problem", None, "Correct it, or forget it: unset CC")
+    assert "gcc" not in machine.fact("tool.make").action
+
+
+def test_a_compiler_variable_that_is_no_command_line_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    machine = look(box(tmp_path, {**DEBIAN, "/usr/bin/make": ""}, environment={"CC": 'gcc "'}))
+    assert machine.fact("tool.cc").state == "problem"
+    assert machine.fact("tool.make").state == "ok"
+
+
+@pytest.mark.parametrize("os_release", ["ID=debian\n", "ID=nixos\n"])
+def test_a_compiler_without_headers_is_a_problem_on_any_distribution(tmp_path: Path, os_release: str) -> None:
+    commands = {"gcc -x c -fsyntax-only -": {"status": 1, "errors": "fatal error: stdio.h: No such file or directory"}}
+    fact = look(box(tmp_path, {"/etc/os-release": os_release, "/usr/bin/gcc": ""}, commands)).fact("tool.cc")
+    assert (fact.state, fact.value["path"]) == ("problem", "/usr/bin/gcc")
+    assert fact.action
 
 
 def test_a_compiler_variable_may_hold_arguments(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact
 from mpiwizard.core.detect.model import Fact
@@ -70,17 +71,25 @@ def install_command(host: Host, family: str, missing: Iterable[str], root: bool)
 
 def find_tool(host: Host, tool: Tool) -> tuple[list[str], str | None]:
     """The command of a tool, from its variable or its usual names, and its path; None when it is not here."""
-    given = shlex.split(host.environment.get(tool.variable, "")) if tool.variable else []
+    given = named_command(host, tool)
     if given:
-        return given, host.which(given[0]) if "/" not in given[0] else _existing(host, given[0])
+        program = given[0]
+        if "/" in program:
+            return given, program if host.exists(program) else None
+        return given, host.which(program)
     for name in tool.names:
         if path := host.which(name):
             return [name], path
     return [tool.names[0]], None
 
 
-def _existing(host: Host, path: str) -> str | None:
-    return path if host.exists(path) else None
+def named_command(host: Host, tool: Tool) -> list[str]:
+    """The words of the variable that overrules a tool's usual names; empty when it is not set."""
+    text = host.environment.get(tool.variable, "") if tool.variable else ""
+    try:
+        return shlex.split(text)
+    except ValueError:  # a quotation that never ends: configure would look for this very name
+        return [text]
 
 
 def parse_version(text: str) -> str:
@@ -102,9 +111,10 @@ def read_tools(survey: Survey) -> Iterator[Fact]:
     host = survey.host
     family = survey.found.value("platform.distribution", {}).get("family", "")
     found = {tool.id: find_tool(host, tool) for tool in TOOLS}
-    missing = [tool.id for tool in TOOLS if tool.needed and found[tool.id][1] is None]
+    missing = [tool.id for tool in TOOLS if tool.needed and found[tool.id][1] is None and not named_command(host, tool)]
     compiler, path = found["tool.cc"]
-    if path is not None and not has_headers(host, compiler):
+    incomplete = path is not None and not has_headers(host, compiler)
+    if incomplete:
         missing.insert(0, "headers")
     command = install_command(host, family, missing, survey.root) if missing else ""
     for tool in TOOLS:
@@ -112,34 +122,41 @@ def read_tools(survey: Survey) -> Iterator[Fact]:
         if path is None:
             yield _missing_fact(host, tool, words, command)
         else:
-            yield _tool_fact(host, tool, words, path, command if "headers" in missing else "")
+            fact = _tool_fact(host, tool, words, path)
+            yield _without_headers(fact, command) if incomplete and tool.id == "tool.cc" else fact
 
 
-def _tool_fact(host: Host, tool: Tool, words: list[str], path: str, headers_command: str) -> Fact:
+def _tool_fact(host: Host, tool: Tool, words: list[str], path: str) -> Fact:
     version = parse_version(ask(host, *words, "--version").output)
     line = shlex.join(words)
     value = {"path": path, "version": version}
     if len(words) > 1:
         value["command"] = line
-    incomplete = tool.id == "tool.cc" and bool(headers_command)
-    chosen = bool(tool.variable and host.environment.get(tool.variable))
-    text = f"{line} {version}".strip()
-    meaning = _("Named by ${variable}; configure takes it too.").format(variable=tool.variable) if chosen else ""
+    named = bool(named_command(host, tool))
     return make_fact(
         tool.id,
         value,
-        _("{text}, without the C library's headers").format(text=text) if incomplete else text,
-        "problem" if incomplete else "ok",
-        read_from=f"${tool.variable}" if chosen else path,
+        f"{line} {version}".strip(),
+        "ok",
+        read_from=f"${tool.variable}" if named else path,
         see_yourself=f"{line} --version",
-        meaning=_("The compiler finds no stdio.h, so it can build nothing.") if incomplete else meaning,
-        action=headers_command if incomplete else "",
+        meaning=_("Named by ${variable}; configure takes it too.").format(variable=tool.variable) if named else "",
+    )
+
+
+def _without_headers(fact: Fact, command: str) -> Fact:
+    return replace(
+        fact,
+        text=_("{text}, without the C library's headers").format(text=fact.text),
+        state="problem",
+        meaning=_("The compiler finds no stdio.h, so it can build nothing."),
+        action=command or _("Install the C library's headers with your distribution's package manager."),
     )
 
 
 def _missing_fact(host: Host, tool: Tool, words: list[str], command: str) -> Fact:
     see = f"command -v {shlex.quote(words[0])}"
-    named = bool(tool.variable and host.environment.get(tool.variable))
+    named = bool(named_command(host, tool))
     if tool.needed or named:
         problem = tool.id != "tool.bash"
         meaning = _("A build needs it.") if problem else _("Open MPI's configure goes wrong with some other shells.")
