@@ -171,7 +171,7 @@ def test_an_expectation_has_a_known_metric_and_a_source_unless_it_says_so() -> N
 
 
 def test_nothing_of_one_machine_is_in_the_recipes() -> None:
-    for file in sorted(Path(str(recipes_root())).rglob("*.toml")):
+    for file in sorted(recipes_root().rglob("*.toml")):
         assert not re.search(r"/(work|tmp|root)/", file.read_text(encoding="utf-8")), file.name
 
 

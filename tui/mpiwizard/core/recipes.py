@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
-from importlib import resources
-from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -259,13 +257,13 @@ K = TypeVar("K")
 class Recipes:
     """All knowledge, from `folders`: an entry of a later folder replaces the one with the same id."""
 
-    def __init__(self, *folders: Traversable) -> None:
+    def __init__(self, *folders: Path) -> None:
         self._folders = folders
 
     @cached_property
     def platforms(self) -> dict[str, Recipe]:
         """Recipes by id, the bases of each worked in."""
-        files: dict[str, Traversable] = {}
+        files: dict[str, Path] = {}
         for folder in self._folders:
             files.update(_toml_files(folder / "platforms"))
         own = {name: _decode(file, Recipe) for name, file in sorted(files.items())}
@@ -343,10 +341,11 @@ def load_recipes(config: Path | None = None) -> Recipes:
     return Recipes(recipes_root(), *own)
 
 
-def recipes_root() -> Traversable:
+def recipes_root() -> Path:
     """The folder with the shipped recipes: in the wheel, or in the checkout."""
-    packaged = resources.files("mpiwizard") / "recipes"
-    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[3] / "recipes"
+    package = Path(__file__).resolve().parents[1]
+    packaged = package / "recipes"
+    return packaged if packaged.is_dir() else package.parents[1] / "recipes"
 
 
 def version_of(text: str) -> Version:
@@ -392,13 +391,11 @@ def _fits_one(value: object, wanted: object) -> bool:
     return value == wanted
 
 
-def _toml_files(folder: Traversable) -> dict[str, Traversable]:
-    if not folder.is_dir():
-        return {}
-    return {file.name[:-5]: file for file in folder.iterdir() if file.name.endswith(".toml")}
+def _toml_files(folder: Path) -> dict[str, Path]:
+    return {file.stem: file for file in folder.glob("*.toml")}
 
 
-def _decode(file: Traversable, kind: type[T]) -> T:
+def _decode(file: Path, kind: type[T]) -> T:
     import msgspec
 
     try:

@@ -14,8 +14,8 @@ MEMORY_PER_JOB = 1 * GIB  # a safe rule of ours; compilers of Open MPI were seen
 FETCH_SECONDS = 10.0
 VERIFY_SECONDS = 1.0
 UNPACK_SECONDS = 4.0
-TUNE_SECONDS = 60.0
-VALIDATE_SECONDS = 60.0
+TUNE_SECONDS = 10.0
+VALIDATE_SECONDS = 20.0
 
 
 class Estimate(Struct, frozen=True):
