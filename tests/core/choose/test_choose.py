@@ -129,8 +129,10 @@ def test_a_given_archive_is_the_only_way() -> None:
 
 def test_a_release_that_only_the_distribution_has_may_be_named() -> None:
     distro = {"release": "6.0.0rc2", "file": "openmpi_6.0.0~rc2.orig.tar.xz"}
-    choices = choose(box(source_distro=distro), RECIPES, Wishes(release="6.0.0rc2"))
-    assert ways(choices) == [("6.0.0rc2", "distro")]
+    best, other = choose(box(source_distro=distro), RECIPES, Wishes(release="6.0.0rc2"))
+    assert (best.release, best.source, best.available) == ("6.0.0rc2", "distro", True)
+    assert (other.source, other.available) == ("release", False)
+    assert other.why_not == "where 6.0.0rc2 is, and its sum, is not known"
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ class Recipes:
         """Recipes by id, the bases of each worked in."""
         files: dict[str, Path] = {}
         for folder in self._folders:
-            files.update(_toml_files(folder / "platforms"))
+            files.update({file.stem: file for file in (folder / "platforms").glob("*.toml")})
         own = {name: _decode(file, Recipe) for name, file in sorted(files.items())}
         return {name: _complete(name, own) for name in own}
 
@@ -389,10 +389,6 @@ def _fits_one(value: object, wanted: object) -> bool:
     if isinstance(wanted, str):
         return value is not None and fnmatchcase(str(value), wanted)
     return value == wanted
-
-
-def _toml_files(folder: Path) -> dict[str, Path]:
-    return {file.stem: file for file in folder.glob("*.toml")}
 
 
 def _decode(file: Path, kind: type[T]) -> T:

@@ -17,6 +17,8 @@ from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.core.recipes import FALLBACK, MATTERS, SOURCES, Recipe, Recipes, fits, series_id, version_of
 
+GUIDE_SERIES = "4.1"  # the guide builds 4.1.5
+
 
 class Offer(Struct, frozen=True):
     """A release from a source, before it is weighed. `why_not` is empty when it can be had."""
@@ -25,7 +27,6 @@ class Offer(Struct, frozen=True):
     release: str
     reason: str = ""
     why_not: str = ""
-    file: str = ""
     claims: tuple[int, ...] = ()
 
 
@@ -123,15 +124,16 @@ def _release_offers(machine: Machine, recipes: Recipes, recipe: Recipe, wishes: 
     }
     for release in [wishes.release] if wishes.release else preferred:
         if release not in recipes.releases:
+            yield Offer(
+                "release", "", why_not=_("where {release} is, and its sum, is not known").format(release=release)
+            )
             continue
         preference = preferred.get(release)
-        archive = recipes.releases[release].archive
         yield Offer(
             "release",
             release,
             _(preference.reason) if preference else _("The release you asked for."),
             why_not,
-            archive.file,
             preference.claims if preference else (),
         )
 
@@ -143,7 +145,7 @@ def _distro_offer(machine: Machine, wishes: Wishes) -> Offer:
     if offered and wishes.release and wishes.release != release:
         why_not = _("the distribution offers {release}").format(release=release)
     reason = _("The version your distribution maintains, and builds its own MPI programs with.")
-    return Offer("distro", release, reason, why_not, str(offered.get("file", "")))
+    return Offer("distro", release, reason, why_not)
 
 
 def _archive_offer(machine: Machine, wishes: Wishes) -> Offer:
@@ -152,7 +154,7 @@ def _archive_offer(machine: Machine, wishes: Wishes) -> Offer:
     why_not = "" if release else _why_not(machine, "archive")
     if release and wishes.release and wishes.release != release:
         why_not = _("the archive holds {release}").format(release=release)
-    return Offer("archive", release, _("The archive you gave; no network is needed."), why_not, wishes.archive)
+    return Offer("archive", release, _("The archive you gave; no network is needed."), why_not)
 
 
 def _newest(recipes: Recipes, release: str) -> str:
@@ -237,7 +239,7 @@ def _rank(machine: Machine, choice: Choice, wishes: Wishes) -> tuple[Any, ...]:
             choice.source != "distro",
             choice.minutes,
         ),
-        "learn": (series_id(choice.release) != "4.1", source, choice.minutes),
+        "learn": (series_id(choice.release) != GUIDE_SERIES, source, choice.minutes),
     }
     return (False, *keys[wishes.matters])
 
@@ -258,8 +260,8 @@ def _with_rank(best: Choice, machine: Machine, wishes: Wishes) -> Choice:
         "learn": _("The series the guide is about, with nothing left out that it speaks of."),
     }[wishes.matters].format(minutes=best.minutes)
     remarks = tuple(
-        _("{kind} {release} is in {prefix} already; it stays as it is.").format(
-            kind=one.get("kind", ""), release=one.get("release") or "", prefix=one.get("prefix", "")
+        _("{what} is in {prefix} already; it stays as it is.").format(
+            what=f"{one.get('kind', '')} {one.get('release') or ''}".strip(), prefix=one.get("prefix", "")
         )
         for one in machine.value("mpi.installations", [])
     )

@@ -32,12 +32,13 @@ def plan_options(
         if known.objection(choice.release) and not switch:
             continue
         value = str(machine.value(option.value_from, "")) if option.value_from else ""
-        wanted = is_wanted(machine, known, option, choice.release, matters) if switch is None else switch
         required = is_required(machine, known)
+        if switch is None or required:
+            wanted = is_wanted(machine, known, option, choice.release, matters)
+        else:
+            wanted = switch
         conflict = _obstacle(known, option, choice.release, value, rows) if wanted else ""
-        if required and not wanted:
-            conflict = _("needed here: {fact} is missing").format(fact=machine.fact(known.required_without).label)
-        rows.append(_row(known, option, value, required or (wanted and not conflict), conflict, required))
+        rows.append(_row(known, option, value, wanted and not conflict, conflict, required))
     return tuple(rows)
 
 
