@@ -28,15 +28,12 @@ def plan_options(
     rows: list[Option] = []
     for option in offered.values():
         known = recipes.options[option.id]
-        switch = switches.get(option.id)
+        required = is_required(machine, known)
+        switch = None if required else switches.get(option.id)
         if known.objection(choice.release) and not switch:
             continue
         value = str(machine.value(option.value_from, "")) if option.value_from else ""
-        required = is_required(machine, known)
-        if switch is None or required:
-            wanted = is_wanted(machine, known, option, choice.release, matters)
-        else:
-            wanted = switch
+        wanted = is_wanted(machine, known, option, choice.release, matters) if switch is None else switch
         conflict = _obstacle(known, option, choice.release, value, rows) if wanted else ""
         rows.append(_row(known, option, value, wanted and not conflict, conflict, required))
     return tuple(rows)
