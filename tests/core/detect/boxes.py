@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from mpiwizard.core.context import Context, Folders, Wishes
@@ -22,6 +23,7 @@ def context_of(host: Host) -> Context:
     return Context(host, folders, clock=lambda: NOW, offline=True)
 
 
+@cache
 def recorded(name: str, wishes: Wishes | None = None) -> Machine:
     """What detection says of tests/machines/<name>."""
     assert (MACHINES / name).is_dir(), f"no machine {name} was recorded"

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.detect.boxes import look
 
-from mpiwizard.core.detect import network, platform, tools
+from mpiwizard.core.detect import network, platform, system, tools
 from mpiwizard.core.detect.cgroups import parse_cgroups, parse_cpu_max
 from mpiwizard.core.detect.cpu import parse_cpu_list, usable_cpus
 from mpiwizard.core.detect.disk import Space, parse_df
@@ -23,7 +23,7 @@ from mpiwizard.core.host import RecordedHost, Result
 
 PARSERS = (
     parse_mountinfo, parse_cgroups, parse_cpu_max, parse_cpu_list, parse_df, parse_meminfo, parse_parameters,
-    platform.parse_os_release, platform.wsl_version, network.parse_routes, network.parse_local_addresses,
+    system.parse_os_release, platform.wsl_version, network.parse_routes, network.parse_local_addresses,
     network.addresses_by_ip, parse_trial, tools.parse_version, classify_launcher,
 )  # fmt: skip
 
@@ -103,7 +103,7 @@ def test_usable_cpus_never_exceed_the_affinity_and_never_are_none(affinity: int,
 def test_os_release_values_come_back_as_they_were_quoted(values: dict[str, str]) -> None:
     values = {name: " ".join(value.split()) for name, value in values.items()}
     text = "".join(f'{name}="{value}"\n' for name, value in values.items())
-    assert platform.parse_os_release(text) == values
+    assert system.parse_os_release(text) == values
 
 
 def test_the_default_route_with_the_lowest_metric_counts() -> None:
@@ -161,7 +161,7 @@ class AnythingHost:
         return Result(0, "nonsense") if argv[-1] == "--version" else Result(0, self._data.draw(texts, " ".join(argv)))
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_whatever_a_box_holds_detection_ends_with_a_machine(data: st.DataObject) -> None:
     machine = look(AnythingHost(data))

@@ -56,21 +56,53 @@ def test_detection_is_quick_without_the_network(machine: Machine) -> None:
     assert machine.seconds < 3  # 0.2 s on an idle box
 
 
+def usable_cpus_after(preparation: str, folder: Path) -> int:
+    """What detection says in a process of its own that first ran the Python code `preparation`."""
+    code = f"""
+import os, sys
+from pathlib import Path
+from mpiwizard.core.context import Context, Folders, Wishes
+from mpiwizard.core.detect import detect
+from mpiwizard.core.host import RealHost
+{preparation}
+folder = Path(sys.argv[1])
+machine = detect(Context(RealHost(), Folders(folder, folder, folder), offline=True), Wishes())
+print(machine.value("cpu.usable"))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(cma.__file__).parents[3])}
+    command = [sys.executable, "-c", code, str(folder)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True, env=environment)
+    return int(result.stdout)
+
+
 def test_an_affinity_mask_is_honoured(tmp_path: Path) -> None:
     one = min(os.sched_getaffinity(0))
-    code = (
-        "import os, sys; from pathlib import Path; from mpiwizard.core.context import *; "
-        "from mpiwizard.core.host import RealHost; from mpiwizard.core.detect import detect; "
-        f"os.sched_setaffinity(0, {{{one}}}); folder = Path(sys.argv[1]); "
-        "context = Context(RealHost(), Folders(folder, folder, folder), offline=True); "
-        "print(detect(context, Wishes()).value('cpu.usable'))"
-    )
-    source = str(Path(cma.__file__).parents[3])
-    result = subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path)],
-        capture_output=True, text=True, timeout=60, check=True, env={**os.environ, "PYTHONPATH": source},
-    )  # fmt: skip
-    assert result.stdout.strip() == "1"
+    assert usable_cpus_after(f"os.sched_setaffinity(0, {{{one}}})", tmp_path) == 1
+
+
+@pytest.fixture
+def half_a_cpu() -> Iterator[Path]:
+    """A control group that may use half a CPU; only root can make one, and not everywhere."""
+    for root, name, value in (("cpu", "cpu.cfs_quota_us", "50000"), ("", "cpu.max", "50000 100000")):
+        group = Path("/sys/fs/cgroup") / root / f"mpiwizard-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / name).write_text(value)
+            yield group
+            return
+        except OSError:
+            continue
+        finally:
+            group.rmdir()
+    pytest.skip("control groups cannot be made here")
+
+
+def test_a_quota_is_honoured(half_a_cpu: Path, tmp_path: Path) -> None:
+    join = f"Path({str(half_a_cpu / 'cgroup.procs')!r}).write_text(str(os.getpid()))"
+    assert usable_cpus_after(join, tmp_path) == 1
 
 
 def test_cma_was_tried_between_two_real_processes(machine: Machine) -> None:

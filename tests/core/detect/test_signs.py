@@ -10,7 +10,8 @@ from tests.core.detect.boxes import NOW, box, look
 from mpiwizard.core.detect.cgroups import group_folders
 from mpiwizard.core.detect.installations import classify_launcher
 from mpiwizard.core.detect.kernel import classify_cma
-from mpiwizard.core.detect.platform import clock_skew, wsl_version
+from mpiwizard.core.detect.platform import wsl_version
+from mpiwizard.core.detect.system import clock_skew
 from mpiwizard.core.detect.tools import parse_version
 
 OVERLAY = "1 0 0:80 / / rw - overlay overlay rw\n"

@@ -115,7 +115,7 @@ def read_cma(survey: Survey) -> Iterator[Fact]:
     trial = parse_trial(result.output) if result.succeeded else {}
     value = classify_cma(trial)
     if value is None:
-        why = _("the trial gave no answer in time") if result.timed_out else first_line(result.errors)
+        why = _("the trial gave no answer in time") if result.timed_out else result.errors.strip().rpartition("\n")[2]
         yield unknown_fact("kernel.cma", why or _("the trial gave no answer"), see_yourself=see)
     else:
         yield _cma_fact(survey, value, trial, see)

@@ -1,4 +1,4 @@
-"""Platform, on axes of their own: container or WSL, kind of virtual machine, cloud, distribution, user.
+"""What the box is, on axes of their own: container or WSL, kind of virtual machine, cloud.
 
 An EC2 machine may run Docker, WSL2 is a guest of Hyper-V, and a cloud rents bare metal too: so none
 of these follows from another. Signs are those of systemd-detect-virt, cloud-init's ds-identify and
@@ -8,18 +8,15 @@ util-linux' lscpu.
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
-from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact, unknown_fact, whole_number
+from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact, unknown_fact
 from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.detect.mounts import mount_of, read_mounts
-from mpiwizard.core.format import duration
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 
 AZURE_CHASSIS = "7783-7084-3265-9085-8269-3286-77"  # any Hyper-V guest has Microsoft's other strings
-CLOCK_TOLERANCE = 60.0  # seconds between the clocks of system and hardware
 
 LAYER_NAMES = {
     "wsl1": "WSL1",
@@ -302,146 +299,8 @@ def read_provider(survey: Survey) -> Iterator[Fact]:
         )
 
 
-# --- distribution, first process, user, clock ------------------------------------------------------
-
-
-def parse_os_release(text: str) -> dict[str, str]:
-    """The values of an os-release file (os-release(5)); lines that cannot be understood are left out."""
-    values: dict[str, str] = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().partition("=")
-        if not equals or not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
-            continue
-        try:
-            values[name] = " ".join(shlex.split(value))
-        except ValueError:  # a quotation that never ends
-            continue
-    return values
-
-
-_FAMILIES = {
-    "apt": {"debian", "ubuntu"},
-    "dnf": {"fedora", "rhel", "centos", "rocky", "almalinux", "ol", "amzn", "alinux", "anolis", "openeuler",
-            "tencentos", "opencloudos", "azurelinux", "mariner"},
-    "zypper": {"suse", "opensuse", "sles", "opensuse-leap", "opensuse-tumbleweed"},
-    "apk": {"alpine"},
-    "pacman": {"arch", "manjaro"},
-}  # fmt: skip
-_INSTALLERS = {"apt-get": "apt", "dnf": "dnf", "yum": "dnf", "microdnf": "dnf", "zypper": "zypper", "apk": "apk",
-               "pacman": "pacman"}  # fmt: skip
-
-
-def family_of(host: Host, release: dict[str, str]) -> str:
-    """The family of package managers: by the distribution's names, else by the program that is there."""
-    for name in (release.get("ID", ""), *release.get("ID_LIKE", "").split()):
-        for family, members in _FAMILIES.items():
-            if name.lower() in members:
-                return family
-    return next((family for program, family in _INSTALLERS.items() if host.which(program)), "")
-
-
-def read_distribution(survey: Survey) -> Iterator[Fact]:
-    host = survey.host
-    path = "/etc/os-release" if host.read("/etc/os-release") else "/usr/lib/os-release"
-    release = parse_os_release(host.read(path) or "")
-    if not release:
-        why = _("there is no os-release file")
-        yield unknown_fact("platform.distribution", why, read_from=path, see_yourself="cat /etc/*release")
-        return
-    name = release.get("NAME", release.get("ID", "Linux")).removesuffix(" GNU/Linux")
-    version = release.get("VERSION_ID", "")
-    family = family_of(host, release)
-    yield make_fact(
-        "platform.distribution",
-        {"id": release.get("ID", "linux"), "version": version, "name": name, "family": family},
-        release.get("PRETTY_NAME") or f"{name} {version}".strip(),
-        read_from=path,
-        see_yourself=f"grep PRETTY_NAME {path}",
-        meaning=_("Packages come through {family} here.").format(family=family) if family else "",
-        claims=(40,),
-    )
-
-
-def read_init(survey: Survey) -> Iterator[Fact]:
-    name = first_line(survey.host.read("/proc/1/comm"))
-    see = "cat /proc/1/comm"
-    if not name:
-        yield unknown_fact("platform.init", _("there is no /proc/1/comm"), read_from="/proc/1/comm", see_yourself=see)
-        return
-    yield make_fact(
-        "platform.init",
-        name,
-        name,
-        read_from="/proc/1/comm",
-        see_yourself=see,
-        meaning=""
-        if name == "systemd"
-        else _("Without systemd, files in /etc/sysctl.d are not read at the start. Open MPI needs none of them."),
-        claims=(30,) if survey.found.value("platform.layer") == "wsl2" else (),
-    )
-
-
-def read_user(survey: Survey) -> Iterator[Fact]:
-    host = survey.host
-    found = re.search(r"^Uid:\s+\d+\s+(\d+)", host.read("/proc/self/status") or "", re.MULTILINE)
-    if found is None:
-        yield unknown_fact("platform.user", _("/proc/self/status does not tell"), see_yourself="id")
-        return
-    uid = int(found[1])
-    lines = (line.split(":") for line in (host.read("/etc/passwd") or "").splitlines())
-    name = next((parts[0] for parts in lines if len(parts) > 2 and parts[2] == found[1]), "")
-    yield make_fact(
-        "platform.user",
-        {"uid": uid, "name": name, "root": uid == 0},
-        name or _("number {uid}").format(uid=uid),
-        "attention" if uid == 0 else "info",
-        read_from="/proc/self/status, /etc/passwd",
-        see_yourself="id",
-        meaning=_("mpirun refuses to start programs as root, for good reasons, unless it is told to.")
-        if uid == 0
-        else "",
-        action=_("mpiwizard tells its own mpirun to run as root; for daily work use an ordinary user.")
-        if uid == 0
-        else "",
-        claims=(54,) if uid == 0 else (),
-    )
-
-
-def clock_skew(now: float, hardware: float) -> float:
-    """Seconds the system is ahead of the hardware clock, which may run in any time zone."""
-    skew = now - hardware
-    return skew - round(skew / 900) * 900 if abs(skew) < 15 * 3600 else skew
-
-
-def read_clock(survey: Survey) -> Iterator[Fact]:
-    """Only where there is a hardware clock to compare with."""
-    path = "/sys/class/rtc/rtc0/since_epoch"
-    hardware = whole_number(survey.host.read(path))
-    if hardware is None:
-        return
-    skew = clock_skew(survey.now, hardware)
-    wrong = abs(skew) > CLOCK_TOLERANCE
-    ahead = _("{time} ahead of the hardware clock") if skew > 0 else _("{time} behind the hardware clock")
-    yield make_fact(
-        "platform.clock",
-        round(skew),
-        ahead.format(time=duration(abs(skew))) if wrong else _("agrees with the hardware clock"),
-        "attention" if wrong else "ok",
-        read_from=path,
-        see_yourself=f"date +%s; cat {path}",
-        meaning=_("make compares times of files; with a wrong clock it builds too much or too little.")
-        if wrong
-        else "",
-        action=_("Run hwclock -s as root; under WSL, wsl --shutdown in Windows does it too.") if wrong else "",
-    )
-
-
 PROBES = (
     Probe(("platform.layer",), read_layer),
     Probe(("platform.virtualisation",), read_virtualisation),
     Probe(("platform.provider",), read_provider),
-    Probe(("platform.distribution",), read_distribution),
-    Probe(("platform.init",), read_init),
-    Probe(("platform.user",), read_user),
-    Probe(("platform.clock",), read_clock),
 )

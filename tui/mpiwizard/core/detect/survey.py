@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import monotonic
 
 from mpiwizard.core.context import Context, Wishes
-from mpiwizard.core.detect import cpu, installations, kernel, memory, network, platform, storage, tools
+from mpiwizard.core.detect import cpu, installations, kernel, memory, network, platform, storage, system, tools
 from mpiwizard.core.detect.facts import Probe, Survey, unknown_fact
 from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Fact, Machine, check_fact
@@ -16,6 +16,7 @@ from mpiwizard.core.i18n import _
 
 PROBES: tuple[Probe, ...] = (
     *platform.PROBES,
+    *system.PROBES,
     *kernel.PROBES,
     *cpu.PROBES,
     *memory.PROBES,
