@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, make_fact
 from mpiwizard.core.detect.model import Fact
+from mpiwizard.core.detect.tools import windows_folders
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 
@@ -45,9 +46,9 @@ def own_prefixes(survey: Survey) -> list[str]:
 def find_launchers(survey: Survey) -> list[str]:
     """Paths of mpirun, PATH's first; the same file is named once."""
     host = survey.host
-    # Drives of Windows are slow to look at and hold no mpirun for us.
+    skipped = set(windows_folders(host))  # slow to look at, and no mpirun there is for us
     path = host.environment.get("PATH", "").split(":")
-    on_path = [folder.rstrip("/") for folder in path if folder.startswith("/") and not folder.startswith("/mnt/")]
+    on_path = [folder.rstrip("/") for folder in path if folder.startswith("/") and folder not in skipped]
     prefixes = [survey.prefix, f"{survey.home}/mpi", f"{survey.home}/mpi/*", *PLACES]
     elsewhere = [folder for pattern in prefixes if pattern for folder in expand(host, pattern)]
     launchers = [f"{folder}/mpirun" for folder in on_path]
