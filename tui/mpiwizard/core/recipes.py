@@ -251,7 +251,6 @@ class _DocumentFile(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 T = TypeVar("T")
-K = TypeVar("K")
 
 
 class Recipes:

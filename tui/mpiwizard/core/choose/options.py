@@ -16,18 +16,21 @@ def is_required(machine: Machine, option: ConfigureOption) -> bool:
     return bool(option.required_without) and not machine.value(option.required_without)
 
 
-def is_wanted(machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str) -> bool:
-    """True when the recipe has this option on."""
-    if known.objection(release) or not is_fit(option, release):
-        return False
-    if is_required(machine, known):
-        return True
+def is_offered(machine: Machine, known: ConfigureOption, option: RecipeOption, release: str) -> bool:
+    """True when the release knows the option, and the machine has what the recipe passes it for."""
     return (
-        option.enabled
-        and (not option.matters or matters in option.matters)
+        not known.objection(release)
         and (not option.value_from or bool(machine.value(option.value_from)))
         and fits(facts_of(machine), option.when)
     )
+
+
+def is_wanted(machine: Machine, known: ConfigureOption, option: RecipeOption, release: str, matters: str) -> bool:
+    """True when the recipe has this option on."""
+    if not is_offered(machine, known, option, release) or not is_fit(option, release):
+        return False
+    by_recipe = option.enabled and (not option.matters or matters in option.matters)
+    return by_recipe or is_required(machine, known)
 
 
 def is_fit(option: RecipeOption, release: str) -> bool:

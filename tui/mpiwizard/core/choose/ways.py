@@ -260,7 +260,7 @@ def _with_rank(best: Choice, machine: Machine, wishes: Wishes) -> Choice:
         "learn": _("The series the guide is about, with nothing left out that it speaks of."),
     }[wishes.matters].format(minutes=best.minutes)
     remarks = tuple(
-        _("{what} is in {prefix} already; it stays as it is.").format(
+        _("{what} is in {prefix} already.").format(
             what=f"{one.get('kind', '')} {one.get('release') or ''}".strip(), prefix=one.get("prefix", "")
         )
         for one in machine.value("mpi.installations", [])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from mpiwizard.core.choose.model import Choice
-from mpiwizard.core.choose.options import is_fit, is_required, is_wanted
+from mpiwizard.core.choose.options import is_fit, is_offered, is_required, is_wanted
 from mpiwizard.core.configure.model import Option
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.i18n import _
@@ -17,20 +17,20 @@ PREFIX = "prefix"  # has a row of its own, above all others
 def plan_options(
     machine: Machine, recipes: Recipes, choice: Choice, matters: str, switches: Mapping[str, bool]
 ) -> tuple[Option, ...]:
-    """One row for each option the recipe has for this release, and for each the person switched.
+    """One row for each option the recipe has for this release and machine, and for each the person switched on.
 
     An option is `enabled` only when it is really passed; one that was wanted and cannot be has a `conflict`.
     """
     offered = {option.id: option for option in recipes.platforms[choice.recipe].option}
     for name in switches:
-        if name in recipes.options and name != PREFIX:
-            offered.setdefault(name, RecipeOption(name, _("You switched it."), enabled=False))
+        if switches[name] and name in recipes.options and name != PREFIX:
+            offered.setdefault(name, RecipeOption(name, _("You switched it on."), enabled=False))
     rows: list[Option] = []
     for option in offered.values():
         known = recipes.options[option.id]
         required = is_required(machine, known)
         switch = None if required else switches.get(option.id)
-        if known.objection(choice.release) and not switch:
+        if not switch and not is_offered(machine, known, option, choice.release):
             continue
         value = str(machine.value(option.value_from, "")) if option.value_from else ""
         wanted = is_wanted(machine, known, option, choice.release, matters) if switch is None else switch
@@ -44,7 +44,7 @@ def _row(
 ) -> Option:
     return Option(
         id=known.id,
-        argument=known.argument.format(value=value) if value else known.argument,
+        argument=known.argument.format(value=value or "DIR"),
         enabled=enabled,
         reason=_("There is no compiler for it on this machine.") if required else _(option.reason),
         effect=" ".join(_(text) for text in (known.effect, known.cost) if text),
