@@ -88,7 +88,7 @@ def _source_fact(availability: Availability, offline: bool) -> Fact:
         return make_fact(
             fact_id,
             None,
-            _("not within reach"),
+            _("not asked") if offline else _("not within reach"),
             "info" if offline else "attention",
             meaning=availability.reason,
             action=_("Behind a proxy, set HTTPS_PROXY; with a mirror at hand, give --mirror URL.")
