@@ -25,7 +25,10 @@ _SETTING = re.compile(rb"^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t\r]*$", re.M
 
 
 def write_block(path: Path, settings: Mapping[str, str], remarks: Mapping[str, str]) -> None:
-    """Put `settings` into our block, each below its remark. Without settings the block is removed."""
+    """Put `settings` into our block, each below its remark, which may have several lines.
+
+    Without settings the block is removed.
+    """
     if not settings:
         remove_block(path)
         return
@@ -34,8 +37,7 @@ def write_block(path: Path, settings: Mapping[str, str], remarks: Mapping[str, s
         lead = b"\n" if path.exists() else b""
     lines = [BEGIN]
     for name, value in settings.items():
-        if remark := remarks.get(name):
-            lines.append(f"# {remark}")
+        lines += [f"# {remark}" for remark in remarks.get(name, "").splitlines()]
         lines.append(f"{name} = {value}")
     replace_file(path, before + lead + "\n".join([*lines, END, ""]).encode() + after)
 

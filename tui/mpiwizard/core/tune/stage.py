@@ -41,9 +41,9 @@ def tune_installation(
     for candidate in (single_copy(installation),):
         trials.append(_trial(candidate, probes, machine, parameter_file, listener))
         listener.trial(trials[-1])
-    kept = {trial.setting: trial for trial in trials if trial.kept}
-    parameters = dict(_name_and_value(setting) for setting in kept)
-    remarks = {_name_and_value(setting)[0]: trial.verdict for setting, trial in kept.items()}
+    kept = [(*_name_and_value(trial.setting), trial.verdict) for trial in trials if trial.kept]
+    parameters = {name: value for name, value, _verdict in kept}
+    remarks = {name: f"{_effect(recipes, name)}\n{verdict}".strip() for name, _value, verdict in kept}
     write_block(parameter_file, parameters, remarks)
     written = (*_block_written(parameter_file, parameters), *write_surroundings(installation))
     tuning = Tuning(installation.prefix, installation.release, tuple(trials), parameters, written)
@@ -95,6 +95,11 @@ def _block_written(parameter_file: Path, parameters: dict[str, str]) -> tuple[Wr
     between = "/^# >>> mpiwizard/,/^# <<< mpiwizard/d"
     undo = shlex.join(["sed", "-i", between, str(parameter_file)])
     return (Written(str(parameter_file), _("block of settings: {lines}").format(lines=lines), undo),)
+
+
+def _effect(recipes: Recipes, name: str) -> str:
+    """What a parameter does, as far as the recipes know it."""
+    return _(recipes.parameters[name].effect) if name in recipes.parameters else ""
 
 
 def _name_and_value(setting: str) -> tuple[str, str]:

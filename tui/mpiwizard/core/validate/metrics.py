@@ -105,7 +105,7 @@ def start_metrics(probes: Probes, judge: Judge) -> Iterator[Metric]:
             samples = [ms for run in of_job for record in run.records for ms in record["samples"]]
         else:
             samples = [1000 * run.seconds for run in of_job]
-        failure = next((run.failure for run in of_job if run.failure), missing)
+        failure = next((run.failure for run in of_job if run.failure), "" if of_job else missing)
         method = _("{turns} turns after one to warm up, all kinds of start in each.").format(turns=TURNS)
         measured = _measured(probes, samples, method, commands[name], failure)
         yield judge.metric(name, label, "ms", definition, measured, claims=(45,))
@@ -271,7 +271,7 @@ def single_copy_metric(probes: Probes, judge: Judge, machine: Machine, tuning: T
     off = value == candidate.off or machine.value("kernel.cma") == "refused"
     planned = tuning.parameters.get(candidate.parameter) if tuning else None
     if planned is None:
-        word, verdict = "info", _("Nothing was planned; Open MPI chose.")
+        word, verdict = "info", _("Left to Open MPI.")
     elif planned == value:
         word, verdict = "ok", _("As planned.")
     else:
