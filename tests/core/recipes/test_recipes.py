@@ -215,6 +215,11 @@ def test_no_config_folder_means_the_shipped_recipes(tmp_path: Path) -> None:
         ("platforms/x.toml", 'title = "x"\n', "summary"),
         ("platforms/x.toml", 'title = "x"\nsummary = "y"\nweight = 1\nbased_on = "x"\n', "based on"),
         ("platforms/x.toml", 'title = "x"\nsummary = "y"\nweight = 1\nbased_on = "nowhere"\n', "nowhere"),
+        (
+            "platforms/x.toml",
+            'title = "x"\nsummary = "y"\nweight = 1\n[[option]]\nid = "magic"\nreason = "z"\n',
+            "platforms/x.toml names an option that options.toml does not describe: magic",
+        ),
     ],
 )
 def test_a_wrong_own_file_is_refused_with_its_name_and_place(tmp_path: Path, name: str, text: str, told: str) -> None:

@@ -213,7 +213,7 @@ class Recipe(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     """What to do on one kind of box. `match` maps facts to a value or a list of values.
 
     Of several that match, the one with the greatest `weight` is taken, then the one with most facts.
-    Options and preferences of `based_on` come first; the same id or source and release replaces.
+    The options of `based_on` come first, the same id replaces; its preferences count where this has none.
     """
 
     title: str
@@ -266,7 +266,13 @@ class Recipes:
         for folder in self._folders:
             files.update({file.stem: file for file in (folder / "platforms").glob("*.toml")})
         own = {name: _decode(file, Recipe) for name, file in sorted(files.items())}
-        return {name: _complete(name, own) for name in own}
+        complete = {name: _complete(name, own) for name in own}
+        for name, recipe in complete.items():
+            for option in recipe.option:
+                if option.id not in self.options:
+                    message = _("The recipe {file} names an option that options.toml does not describe: {option}")
+                    raise WizardError(message.format(file=files[name], option=option.id), ExitCode.USAGE)
+        return complete
 
     @cached_property
     def releases(self) -> dict[str, Release]:

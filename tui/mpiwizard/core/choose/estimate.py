@@ -4,28 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from msgspec import Struct
-
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.recipes import ConfigureOption, Recipes, Series
 
 GIB = 1 << 30
-MEMORY_PER_JOB = 1 * GIB  # a safe rule of ours; compilers of Open MPI were seen well below it
+MEMORY_PER_JOB = 1 * GIB  # a safe rule of ours, not a measured need
 FETCH_SECONDS = 10.0
 VERIFY_SECONDS = 1.0
 UNPACK_SECONDS = 4.0
 TUNE_SECONDS = 10.0
 VALIDATE_SECONDS = 20.0
-
-
-class Estimate(Struct, frozen=True):
-    """Seconds of each step on a machine, by the step's id."""
-
-    seconds: dict[str, float]
-
-    @property
-    def total(self) -> float:
-        return sum(self.seconds.values())
 
 
 def default_jobs(machine: Machine) -> int:
@@ -36,25 +24,23 @@ def default_jobs(machine: Machine) -> int:
     return max(1, min(cpus, int(memory // MEMORY_PER_JOB)))
 
 
-def estimate(series: Series, left_in: Iterable[ConfigureOption], jobs: int) -> Estimate:
-    """Seconds of each step with `jobs` compilers. `left_in` are the lean options that are off.
+def estimate(series: Series, left_in: Iterable[ConfigureOption], jobs: int) -> dict[str, float]:
+    """Seconds of each step, by its id, with `jobs` compilers. `left_in` are the lean options that are off.
 
     Each of them adds its compile steps to those of `series`; only make profits from more jobs.
     """
     extra = sum(option.saves_steps for option in left_in)
     make = series.make_seconds * (1 + extra / series.compile_steps) / max(jobs, 1)
-    return Estimate(
-        {
-            "fetch": FETCH_SECONDS,
-            "verify": VERIFY_SECONDS,
-            "unpack": UNPACK_SECONDS,
-            "configure": series.configure_seconds,
-            "make": make,
-            "install": series.install_seconds,
-            "tune": TUNE_SECONDS,
-            "validate": VALIDATE_SECONDS,
-        }
-    )
+    return {
+        "fetch": FETCH_SECONDS,
+        "verify": VERIFY_SECONDS,
+        "unpack": UNPACK_SECONDS,
+        "configure": series.configure_seconds,
+        "make": make,
+        "install": series.install_seconds,
+        "tune": TUNE_SECONDS,
+        "validate": VALIDATE_SECONDS,
+    }
 
 
 def left_in(recipes: Recipes, passed: Iterable[str]) -> tuple[ConfigureOption, ...]:

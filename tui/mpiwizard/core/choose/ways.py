@@ -174,7 +174,7 @@ def _choice(machine: Machine, recipes: Recipes, recipe: Recipe, offer: Offer, wi
         return Choice(recipe.id, "", offer.source, title, available=False, why_not=offer.why_not)
     passed = wanted_options(machine, recipes, recipe, offer.release, wishes.matters)
     series = recipes.series_of(offer.release)
-    seconds = estimate(series, left_in(recipes, passed), wishes.jobs or default_jobs(machine)).total
+    seconds = sum(estimate(series, left_in(recipes, passed), wishes.jobs or default_jobs(machine)).values())
     return Choice(
         recipe=recipe.id,
         release=offer.release,

@@ -80,7 +80,7 @@ def _plan(
         arguments=tuple(option.argument for option in passed),
         environment=_environment(context, machine, bash),
         jobs=jobs,
-        estimate=times,
+        seconds=times,
     )
     return Plan(
         run=run,
@@ -92,7 +92,7 @@ def _plan(
         build_folder=places.build,
         options=options,
         steps=make_steps(work),
-        seconds=times.total,
+        seconds=sum(times.values()),
         disk=series.disk,
         disk_kept=series.disk_kept,
         packages=_missing_programs(machine),

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from mpiwizard.core.choose.estimate import Estimate
 from mpiwizard.core.configure.model import Step
 from mpiwizard.core.i18n import _
 
@@ -49,7 +48,7 @@ class Work(Struct, frozen=True):
     arguments: tuple[str, ...]  # of configure
     environment: dict[str, str]  # of configure, make and install
     jobs: int
-    estimate: Estimate
+    seconds: dict[str, float]  # estimates by step
 
 
 def make_steps(work: Work) -> tuple[Step, ...]:
@@ -89,7 +88,7 @@ def _own_step(
     work: Work, step: str, title: str, script: Sequence[str], deadline: float, safe_again: str = "again"
 ) -> Step:
     argv = (sys.executable, "-m", "mpiwizard.worker", "step", step, work.places.run)
-    seconds = work.estimate.seconds[step]
+    seconds = work.seconds[step]
     return Step(step, title, argv, work.places.run, {}, tuple(script), seconds, deadline, safe_again)
 
 
@@ -98,7 +97,7 @@ def _command_step(
 ) -> Step:
     build = work.places.build
     shell = (f"mkdir -p {quoted(build)}", f"cd {quoted(build)}", in_shell(argv, work.environment))
-    seconds = work.estimate.seconds[step]
+    seconds = work.seconds[step]
     return Step(step, title, argv, build, work.environment, shell, seconds, deadline, safe_again)
 
 
