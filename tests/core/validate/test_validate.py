@@ -18,7 +18,9 @@ from mpiwizard.core.tune.block import remove_block, write_block
 from mpiwizard.core.tune.model import Tuning
 from mpiwizard.core.validate import summary_rows, validate
 from mpiwizard.core.validate.checks import all_checks
-from mpiwizard.core.validate.metrics import Judge, array_size, last_level_cache, single_copy_metric
+from mpiwizard.core.validate.measured import Judge
+from mpiwizard.core.validate.memory import array_size, last_level_cache
+from mpiwizard.core.validate.metrics import single_copy_metric
 from mpiwizard.core.validate.model import Check, Metric, Report
 
 ROOT = {"uid": os.getuid(), "root": os.getuid() == 0}

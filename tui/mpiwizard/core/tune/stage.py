@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from pathlib import Path
 
 import msgspec
@@ -19,7 +18,7 @@ from mpiwizard.core.probes import Probes
 from mpiwizard.core.recipes import Recipes
 from mpiwizard.core.tune.block import other_settings, remove_block, write_block
 from mpiwizard.core.tune.model import Trial, Tuning, Written
-from mpiwizard.core.tune.surroundings import write_surroundings
+from mpiwizard.core.tune.surroundings import undo_with, write_surroundings
 from mpiwizard.core.tune.trial import Candidate, refused, single_copy, try_out
 
 
@@ -93,7 +92,7 @@ def _block_written(parameter_file: Path, parameters: dict[str, str]) -> tuple[Wr
         return ()
     lines = "; ".join(f"{name} = {value}" for name, value in parameters.items())
     between = "/^# >>> mpiwizard/,/^# <<< mpiwizard/d"
-    undo = shlex.join(["sed", "-i", between, str(parameter_file)])
+    undo = undo_with("sed", "-i", between, str(parameter_file))
     return (Written(str(parameter_file), _("block of settings: {lines}").format(lines=lines), undo),)
 
 

@@ -30,16 +30,21 @@ def write_surroundings(installation: Installation) -> tuple[Written, ...]:
         Written(
             str(script),
             _("environment script: `. {script}` puts this Open MPI first").format(script=shlex.quote(str(script))),
-            f"rm {shlex.quote(str(script))}",
+            undo_with("rm", str(script)),
         ),
         Written(
             str(module),
             _("modulefile: `module use {folder}`, then `module load openmpi/{release}`").format(
                 folder=shlex.quote(str(module.parent.parent)), release=installation.release
             ),
-            f"rm {shlex.quote(str(module))}",
+            undo_with("rm", str(module)),
         ),
     )
+
+
+def undo_with(*command: str) -> str:
+    """The sentence that tells how to undo."""
+    return _("Undo it with `{command}`.").format(command=shlex.join(command))
 
 
 def _fill(template: str, target: Path, **words: str) -> None:
