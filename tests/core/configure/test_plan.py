@@ -81,7 +81,7 @@ def test_a_compiler_the_person_named_is_handed_on() -> None:
 
 
 def test_the_prefix_is_named_after_the_release_unless_one_is_given() -> None:
-    assert plan_for().prefix == "/home/eve/mpi/openmpi-4.1.8"
+    assert plan_for().prefix == "/home/eve/mpi/openmpi-5.0.11"
     assert plan_for(prefix="~/x/../mpi/").prefix == "/home/eve/mpi"
 
 

@@ -16,7 +16,7 @@ import msgspec
 from mpiwizard.core.build.environment import step_environment
 from mpiwizard.core.build.journal import Journal, read_journal
 from mpiwizard.core.build.locks import prefix_lock, take_lock
-from mpiwizard.core.build.manifest import write_manifest
+from mpiwizard.core.build.manifest import OURS, write_manifest
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.build.resume import CLEAN, CONTINUE, FIRST, KEEP, Decision, decide, remove_torn
 from mpiwizard.core.build.runs import fold, read_plan
@@ -102,7 +102,7 @@ class _Worker:
         return "done", ""
 
     def _step(self, plan: Plan, step: Step, decision: Decision) -> tuple[str, str]:
-        self._prepare(step, decision)
+        self._prepare(plan, step, decision)
         started = time.monotonic()
         try:
             status, late = self._run(plan, step, decision)
@@ -124,7 +124,7 @@ class _Worker:
             return outcome, _("Stopped on request in {step}.").format(step=step.id)
         return outcome, detail or _("{step} ended with exit status {status}.").format(step=step.id, status=status)
 
-    def _prepare(self, step: Step, decision: Decision) -> None:
+    def _prepare(self, plan: Plan, step: Step, decision: Decision) -> None:
         (self._folder / f"{step.id}.result.json").unlink(missing_ok=True)
         if decision.action == CLEAN:
             shutil.rmtree(step.folder, ignore_errors=True)
@@ -135,6 +135,9 @@ class _Worker:
                 "note", step=step.id, text=_("{count} unfinished files removed").format(count=len(torn))
             )
         Path(step.folder).mkdir(parents=True, exist_ok=True)
+        if step.id == "install":
+            # From its first file on the prefix is recognised as ours, should `make install` be cut off.
+            (Path(plan.prefix) / OURS).mkdir(parents=True, exist_ok=True)
 
     def _run(self, plan: Plan, step: Step, decision: Decision) -> tuple[int, bool]:
         """Run the step's command to its end: exit status, and whether its deadline ended it."""

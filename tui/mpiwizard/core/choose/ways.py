@@ -232,7 +232,8 @@ def _rank(machine: Machine, choice: Choice, wishes: Wishes) -> tuple[Any, ...]:
     source = SOURCES.index(choice.source)
     newest = tuple(-number for number in version_of(choice.release).release)
     keys: dict[str, tuple[Any, ...]] = {
-        "soon": (source, choice.minutes),
+        # Five minutes more or less do not matter to a person who waits for the newer release.
+        "soon": (source, round(choice.minutes / 5), newest, choice.minutes),
         "speed": (source, newest),
         "match": (
             choice.release not in _present_releases(machine),
@@ -254,7 +255,7 @@ def _with_rank(best: Choice, machine: Machine, wishes: Wishes) -> Choice:
     if not best.available:
         return best
     because = {
-        "soon": _("Ready soonest: about {minutes:.0f} minutes until it is validated."),
+        "soon": _("Ready soon: about {minutes:.0f} minutes until it is validated."),
         "speed": _("The newest release here: it has the latest work on transports."),
         "match": _("Closest to what is used around this machine."),
         "learn": _("The series the guide is about, with nothing left out that it speaks of."),
