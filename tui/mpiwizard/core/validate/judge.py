@@ -28,7 +28,7 @@ def judge(value: float, unit: str, expectations: Sequence[Expectation], machine:
         return "info", _beside_the_guide(value, unit, guide)
     if numbers:
         where = {"ok": _("Within"), "low": _("Below"), "high": _("Above")}[place(value, unit, numbers[0])]
-        return "info", _("{where} {text}, seen on other machines by {who}; that decides nothing here.").format(
+        return "info", _("{where} {text} ({who}), which is about other machines and decides nothing here.").format(
             where=where, text=numbers[0].text, who=numbers[0].who
         )
     return "info", _("Nobody published an expectation for this.")
