@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import CancelledError
 from functools import partial
+from importlib import import_module
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from textual.app import App, SystemCommand
+from textual.app import App, ScreenStackError, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.theme import Theme
+from textual.worker import get_current_worker
 
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
-from mpiwizard.ui.screens.stage import StageScreen
+from mpiwizard.ui.screens.stage import StageScreen, as_sentence
 from mpiwizard.ui.signs import STAGES, stage_title
 from mpiwizard.ui.walk import Walk
 
@@ -50,6 +54,13 @@ _THEME = Theme(
 )
 
 
+def _stage_screen(stage: str) -> Screen[Any]:
+    """The screen of a stage; its module is imported when it is first shown."""
+    module = import_module(f"mpiwizard.ui.screens.{stage}")
+    screen: StageScreen = getattr(module, f"{stage.capitalize()}Screen")()
+    return screen
+
+
 class WizardApp(App[None]):
     """Shows the six stages. Everything it knows comes from `stages`.
 
@@ -58,6 +69,7 @@ class WizardApp(App[None]):
 
     TITLE = "mpiwizard"
     CSS_PATH = "wizard.tcss"
+    DEFAULT_MODE = "detect"
     HORIZONTAL_BREAKPOINTS = [(0, "-cramped"), (60, "-narrow"), (110, "-wide")]
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-low"), (36, "-tall")]
     BINDINGS = [
@@ -74,7 +86,11 @@ class WizardApp(App[None]):
         animations: bool = True,
         hertz: float = 30.0,
     ) -> None:
-        super().__init__(ansi_color=True if no_colour else None)
+        if run_id:
+            self.DEFAULT_MODE = "build"  # type: ignore[misc]  # the stage to start in depends on the run
+        # Textual does not load the styles of the screen it starts with.
+        styles: list[str | PurePath] | None = ["wizard.tcss", f"screens/{self.DEFAULT_MODE}.tcss"] if run_id else None
+        super().__init__(css_path=styles, ansi_color=True if no_colour else None)
         self.register_theme(_THEME)
         self.theme = _THEME.name
         if not animations:
@@ -103,11 +119,11 @@ class WizardApp(App[None]):
         self.stages.remember(self._session)
 
     def get_default_screen(self) -> Screen[Any]:
-        stage = "build" if self._first_run else "detect"
-        self.install_screen(self._make_screen(stage), stage)
-        return self.get_screen(stage)
+        return _stage_screen(self.DEFAULT_MODE)
 
     def on_mount(self) -> None:
+        for stage in STAGES:  # not as MODES: then Textual would read all styles twice before the first paint
+            self.add_mode(stage, partial(_stage_screen, stage))
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._ended_by, number)
@@ -117,14 +133,20 @@ class WizardApp(App[None]):
     def _ended_by(self, number: int) -> None:
         self.exit(return_code=128 + number)  # leaves the terminal as it was
 
+    def from_thread(self, call: Callable[..., Any], *values: Any) -> None:
+        """Call something of the interface from a thread and wait for it; nothing once the app is closing."""
+        try:
+            if not get_current_worker().is_cancelled:
+                self.call_from_thread(call, *values)
+        except (ScreenStackError, CancelledError):
+            return
+
     def visit(self, stage: str) -> None:
         """Show a stage, or say why there is nothing to show yet."""
         if why := self._why_not(stage):
             self.notify(why, markup=False)
         elif not isinstance(self.screen, StageScreen) or self.screen.stage != stage:
-            if not self.is_screen_installed(stage):
-                self.install_screen(self._make_screen(stage), stage)
-            self.switch_screen(stage)
+            self.switch_mode(stage)
 
     def watch_run(self, run_id: str) -> None:
         """Follow this run from now on."""
@@ -162,9 +184,7 @@ class WizardApp(App[None]):
         """Quit; the build goes on, and the shell says how to come back."""
         if self.walk.run is not None:
             self.exit(
-                message=_("The build goes on. Come back with: mpiwizard attach {run}").format(
-                    run=self.walk.run.id
-                )
+                message=_("The build goes on. Come back with: mpiwizard attach {run}").format(run=self.walk.run.id)
             )
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
@@ -191,9 +211,9 @@ class WizardApp(App[None]):
             if self.walk.run is not None:
                 self.stages.stop(self.walk.run.id)
         except WizardError as error:
-            self.call_from_thread(self.notify, str(error), markup=False)
+            self.from_thread(self._lost, str(error))
         else:
-            self.call_from_thread(self.exit, return_code=ExitCode.DONE)
+            self.from_thread(self.exit)
 
     def _why_not(self, stage: str) -> str:
         walk = self.walk
@@ -205,28 +225,19 @@ class WizardApp(App[None]):
             return _("Nothing is being built yet: Enter on Configure starts it.")
         return ""
 
-    def _make_screen(self, stage: str) -> StageScreen:
-        from importlib import import_module
-
-        module = import_module(f"mpiwizard.ui.screens.{stage}")
-        screen: StageScreen = getattr(module, f"{stage.capitalize()}Screen")()
-        return screen
-
     def _look(self) -> None:
         watch = self._watch
         if watch is not None and not self._looking:
             self._looking = True
-            self.run_worker(
-                lambda: self._look_in_thread(watch), thread=True, exit_on_error=False, group="look"
-            )
+            self.run_worker(lambda: self._look_in_thread(watch), thread=True, group="look")
 
     def _look_in_thread(self, watch: Watch) -> None:
         try:
             view = watch.look()
-        except WizardError as error:
-            self.call_from_thread(self._lost, str(error))
+        except Exception as error:
+            self.from_thread(self._lost, as_sentence(error))
         else:
-            self.call_from_thread(self._seen, watch, view)
+            self.from_thread(self._seen, watch, view)
         finally:
             self._looking = False
 

@@ -7,7 +7,7 @@ from mpiwizard.core.i18n import _
 STAGES = ("detect", "choose", "configure", "build", "tune", "validate")
 
 # Textual styles; blue for what is well, orange for what needs a look.
-GOOD, LOOK, QUIET = "$success", "bold $warning", "$text-muted"
+GOOD, LOOK = "$success", "bold $warning"
 
 _SIGNS = {
     "waiting": "○",

@@ -43,9 +43,7 @@ class Stages(Protocol):
 
     def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]: ...
 
-    def plan(
-        self, machine: Machine, choice: Choice, wishes: Wishes, switches: Mapping[str, bool]
-    ) -> Plan: ...
+    def plan(self, machine: Machine, choice: Choice, wishes: Wishes, switches: Mapping[str, bool]) -> Plan: ...
 
     def check(self, machine: Machine, plan: Plan) -> None:
         """Raises WizardError when the plan cannot work here."""

@@ -61,6 +61,8 @@ class Walk:
         """A run was started, or went on."""
         if self.run is None or self.run.id != run.id:
             self._states.update(dict.fromkeys(STAGES[3:], "waiting"))
+            self._states.update(dict.fromkeys(("choose", "configure"), "done"))
+            self.choice, self.plan = run.plan.choice, run.plan
         if self.run is None or self.run != run:
             self._follow(run)
         self.run = run

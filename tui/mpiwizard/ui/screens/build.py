@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from mpiwizard.core.format import clock, duration, memory
@@ -19,6 +19,7 @@ from mpiwizard.ui.widgets.log_view import LogView
 from mpiwizard.ui.widgets.rows import Column, Row
 
 if TYPE_CHECKING:
+    from mpiwizard.core.build.failure import FailureCard
     from mpiwizard.core.build.model import RunState, StepState
     from mpiwizard.ui.watch import View
     from mpiwizard.ui.widgets.entry import Entry
@@ -32,17 +33,18 @@ class BuildScreen(StageScreen):
     """Rows are steps; below them the log of the highlighted one."""
 
     stage = "build"
+    CSS_PATH = "build.tcss"
     columns = (Column(10), Column(8, right=True), Column())
     BINDINGS = [
         Binding("r", "resume", _("resume"), key_display="r"),
         Binding("n", "new", _("new build"), key_display="n"),
         Binding("enter", "go_on", _("results"), key_display="Enter"),
+        Binding("s", "stop", _("stop"), key_display="s"),
+        Binding("q", "leave_running", _("leave it running"), key_display="q"),
         Binding("f", "follow", _("follow"), key_display="f"),
         Binding("slash", "search", _("search"), key_display="/"),
         Binding("w", "warning", _("next warning"), key_display="w"),
         Binding("L", "pager", _("full log"), key_display="L"),
-        Binding("s", "stop", _("stop"), key_display="s"),
-        Binding("q", "leave_running", _("leave it running"), key_display="q"),
         Binding("v", "card", _("card or log"), show=False, key_display="v"),
         Binding("y", "copy", _("copy line"), show=False, key_display="y"),
     ]
@@ -52,13 +54,12 @@ class BuildScreen(StageScreen):
         self._current = ""
         self._card_wanted = True
 
-    def evidence_pane(self) -> Widget:
-        return LogView(self.wizard.hertz)
+    def panes(self) -> ComposeResult:
+        yield Static(id="meter", markup=False)
+        yield LogView(self.wizard.hertz)
+        yield Evidence(id="card")
 
     def on_mount(self) -> None:
-        body = self.query_one("#body")
-        body.mount(Static(id="meter", markup=False), before=self.query_one(LogView))
-        body.mount(Evidence(id="card"))
         self.headline(_("Looking at the run"))
 
     def entered(self) -> None:
@@ -95,49 +96,39 @@ class BuildScreen(StageScreen):
         self.query_one("#meter", Static).update(_meter(view))
         self._show_log_or_card(view)
         self.refresh_bindings()
-        if moved in _LATER and self.query_one(LogView).follow:
+        if moved in _LATER and view.run.active and self.query_one(LogView).follow:
             self.wizard.visit(moved)
 
     def _move_highlight(self, run: RunState) -> str:
         """The step to highlight when the run came to it and the person was not looking elsewhere."""
         current = run.current.id if run.current is not None else ""
+        if run.state == "done":
+            current = run.steps[-1].id
         before, self._current = self._current, current
         was_there = self.rows.row_id in ("", before)
         return current if current and current != before and was_there else ""
 
     def _show_log_or_card(self, view: View) -> None:
         step = next((step for step in view.run.steps if step.id == self.rows.row_id), None)
-        card = self._card_wanted and (
-            (view.failure is not None and step is not None and step.state == "failed")
-            or (view.run.state == "interrupted" and step is not None and step.state != "done")
-        )
+        card = self._card_wanted and step is not None and step.state == "failed"
         self.query_one(LogView).display = not card
         self.query_one("#card").display = card
         if step is not None:
             self.query_one(LogView).open(Path(view.run.folder) / f"{step.id}.log")
-            if card:
-                self._fill_card(view, step)
+            if card and view.failure is not None:
+                self._fill_card(view.failure, str(Path(view.run.folder) / f"{step.id}.log"))
 
-    def _fill_card(self, view: View, step: StepState) -> None:
-        log = str(Path(view.run.folder) / f"{step.id}.log")
-        failure, evidence = view.failure, self.query_one("#card", Evidence)
-        if failure is not None:
-            line = _("{file}, line {line}").format(file=log, line=failure.line) if failure.line else log
-            evidence.show(
-                failure.what,
-                [],
-                [
-                    (_("Where"), failure.where),
-                    (_("First error"), failure.evidence),
-                    (_("Try"), failure.try_this),
-                    (_("Log"), line),
-                ],
-            )
-            return
-        evidence.show(
-            _("What resume will do"),
+    def _fill_card(self, failure: FailureCard, log: str) -> None:
+        line = _("{file}, line {line}").format(file=log, line=failure.line) if failure.line else log
+        self.query_one("#card", Evidence).show(
+            failure.what,
             [],
-            [(decision.step, _decision(decision.action, decision.why)) for decision in view.decisions],
+            [
+                (_("Where"), failure.where),
+                (_("First error"), failure.evidence),
+                (_("Try"), failure.try_this),
+                (_("Log"), line),
+            ],
         )
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
@@ -218,9 +209,7 @@ class BuildScreen(StageScreen):
         run = self.run
         if run is None or not self.resumable:
             self.refuse(
-                _("There is nothing to resume: this run is {state}.").format(
-                    state=word(run.state) if run else ""
-                )
+                _("There is nothing to resume: this run is {state}.").format(state=word(run.state) if run else "")
             )
             return
         self._card_wanted = True
@@ -270,9 +259,7 @@ def _rows(view: View) -> Iterator[Row]:
             detail = _progress(view, step)
         elif step.id in decisions and step.state != "waiting":
             detail = _decision(decisions[step.id].action, decisions[step.id].why)
-        yield Row(
-            step.id, (step.id, time, detail), sign(step.state), style(step.state), step.state == "waiting"
-        )
+        yield Row(step.id, (step.id, time, detail), sign(step.state), style(step.state), step.state == "waiting")
 
 
 def _decision(action: str, why: str) -> str:
@@ -310,9 +297,7 @@ def _meter(view: View) -> str:
     if usage is not None:
         parts.append(_("CPU {percent:.0f} %").format(percent=usage.cpu))
         parts.append(_("memory {used} of {all}").format(used=memory(usage.memory), all=memory(usage.of)))
-    parts.append(
-        ngettext("{count} warning", "{count} warnings", counts.warnings).format(count=counts.warnings)
-    )
+    parts.append(ngettext("{count} warning", "{count} warnings", counts.warnings).format(count=counts.warnings))
     parts.append(ngettext("{count} error", "{count} errors", counts.errors).format(count=counts.errors))
     return "  " + " · ".join(parts)
 
@@ -341,13 +326,7 @@ def _sentences(view: View) -> tuple[str, str]:
         return run.failure or what, _("r resumes once the cause is gone; n starts a new build.")
     if run.state == "stopped":
         return _("You stopped this build in {step}.").format(step=step), _after(view)
-    kept = [decision.step for decision in view.decisions if decision.action == "keep"]
-    return (
-        _("This build was cut off in {step}. {done} stay as they are.").format(
-            step=step, done=", ".join(kept) or _("No steps")
-        ),
-        _after(view),
-    )
+    return _("This build was cut off in {step}. What was done before it stays.").format(step=step), _after(view)
 
 
 def _after(view: View) -> str:
@@ -355,7 +334,7 @@ def _after(view: View) -> str:
     if redo is None:
         return _("r resumes; n starts a new build.")
     said = _decision(redo.action, redo.why)
-    return _("r resumes: {step} {what}. n starts a new build.").format(step=redo.step, what=said)
+    return _("r resumes: {step} {what}. n starts anew.").format(step=redo.step, what=said)
 
 
 def _running(view: View, step: str) -> str:

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from mpiwizard.core.i18n import _
-from mpiwizard.ui.screens.stage import ENTER, StageScreen
+from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import GOOD
 from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
@@ -39,7 +39,7 @@ class ChooseScreen(StageScreen):
     stage = "choose"
     columns = (Column(38), Column(9, right=True), Column(8, right=True), Column())
     BINDINGS = [
-        ENTER,
+        Binding("enter", "go_on", _("Configure"), key_display="Enter"),
         *(
             Binding(str(number), f"matters('{answer}')", matters_text(answer), show=False)
             for number, answer in enumerate(MATTERS, 1)
@@ -90,7 +90,7 @@ class ChooseScreen(StageScreen):
             else Content.assemble(" ", (str(number), "bold"), f" {matters_text(answer)} ")
             for number, answer in enumerate(MATTERS, 1)
         ]
-        return Content(" ").join([Content.assemble((_("What matters to you?"), "$text-muted")), *answers])
+        return Content(" ").join([Content.assemble((_("What matters to you?"), "dim")), *answers])
 
     def _rows(self) -> Iterator[Row]:
         from mpiwizard.core.format import duration, size

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.content import Content
 from textual.widgets import Static
@@ -14,7 +16,6 @@ from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import LOOK
 from mpiwizard.ui.widgets.evidence import Evidence
-from mpiwizard.ui.widgets.keys import Keys
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ class ConfigureScreen(StageScreen):
     """Rows are options and steps. Enter starts the build."""
 
     stage = "configure"
+    CSS_PATH = "configure.tcss"
     columns = (Column(34), Column())
     BINDINGS = [
         Binding("enter", "go_on", _("start the build"), key_display="Enter"),
@@ -41,8 +43,8 @@ class ConfigureScreen(StageScreen):
         self._problem = ""
         self._starting = False
 
-    def on_mount(self) -> None:
-        self.mount(Static(id="command", markup=False), before=self.query_one(Keys))
+    def foot(self) -> ComposeResult:
+        yield Static(id="command", markup=False)
 
     def entered(self) -> None:
         walk, session = self.wizard.walk, self.wizard.session
@@ -70,9 +72,7 @@ class ConfigureScreen(StageScreen):
         self._announce()
         self.rows.show(list(self._rows(plan)))
         self.show_evidence(self.rows.row_id)
-        self.query_one("#command", Static).update(
-            Content.assemble(("$ ", "bold $primary"), plan.configure_line)
-        )
+        self.query_one("#command", Static).update(Content.assemble(("$ ", "bold $primary"), _shortened(plan)))
 
     def failed(self, sentence: str) -> None:
         self._made_from = None
@@ -144,9 +144,7 @@ class ConfigureScreen(StageScreen):
         if option is None:
             self.refuse(_("Only options can be switched; a step is always taken."))
         elif option.fixed:
-            self.refuse(
-                _("{option} is fixed: {reason}").format(option=option.argument, reason=_(option.reason))
-            )
+            self.refuse(_("{option} is fixed: {reason}").format(option=option.argument, reason=_(option.reason)))
         else:
             switches = {**self.wizard.session.switches, option.id: not option.enabled}
             self.wizard.remember(switches=switches)
@@ -187,9 +185,7 @@ class ConfigureScreen(StageScreen):
             self.refuse(_("The plan is still being made."))
         elif self._problem:
             self.refuse(self._problem)
-        elif conflict := next(
-            (option.conflict for option in plan.options if option.enabled and option.conflict), ""
-        ):
+        elif conflict := next((option.conflict for option in plan.options if option.enabled and option.conflict), ""):
             self.refuse(_(conflict))
         elif run is not None and run.active:
             self.refuse(_("A build is running already: 4 shows it, s there stops it."))
@@ -205,6 +201,11 @@ class ConfigureScreen(StageScreen):
         self.wizard.remember(run=run_id)
         self.wizard.watch_run(run_id)
         self.wizard.visit("build")
+
+
+def _shortened(plan: Plan) -> str:
+    """The configure command, with … for the run's own folder; `y` copies it in full."""
+    return plan.configure_line.replace(str(PurePath(plan.source_folder).parent), "…")
 
 
 def _option_row(option: Option) -> Row:

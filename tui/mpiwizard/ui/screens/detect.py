@@ -11,7 +11,7 @@ from textual.widgets import Input
 
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _, ngettext
-from mpiwizard.ui.screens.stage import ENTER, StageScreen
+from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import sign, style
 from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
@@ -48,7 +48,7 @@ class DetectScreen(StageScreen):
     stage = "detect"
     columns = (Column(28), Column())
     BINDINGS = [
-        ENTER,
+        Binding("enter", "go_on", _("Choose"), key_display="Enter"),
         Binding("slash", "filter", _("filter"), key_display="/"),
         Binding("y", "copy", _("copy command"), key_display="y"),
         Binding("r", "again", _("look again"), key_display="r"),
@@ -166,7 +166,7 @@ class DetectScreen(StageScreen):
             [
                 (_("Read from"), fact.read_from),
                 (_("See it yourself"), fact.see_yourself),
-                (_("To do") if fact.state == "problem" else _("mpiwizard will"), _(fact.action)),
+                (_("What to do") if fact.state == "problem" else _("What follows"), _(fact.action)),
                 (_("Rests on"), ", ".join(self._labels(fact))),
                 *(
                     (_("The guide says"), f"{_(claim.statement)} {_(claim.correction)}")

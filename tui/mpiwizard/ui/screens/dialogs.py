@@ -10,19 +10,22 @@ from textual.containers import Vertical, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
-from textual.widgets.option_list import Option
 
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.signs import sign, word
+from mpiwizard.ui.widgets.rows import Column, Row, Rows
 
 if TYPE_CHECKING:
     from mpiwizard.ui.screens.stage import StageScreen
+
+_STAY = "stay"
 
 
 class Question(ModalScreen[str]):
     """A question with its answers, (value, text) each; Enter takes the highlighted one, Esc answers ""."""
 
-    BINDINGS = [Binding("escape", "stay", show=False)]
+    CSS_PATH = "dialogs.tcss"
+    BINDINGS = [Binding("escape", "stay", show=False), Binding("enter", "take", show=False)]
 
     def __init__(self, title: str, detail: str, answers: tuple[tuple[str, str], ...]) -> None:
         super().__init__()
@@ -33,15 +36,18 @@ class Question(ModalScreen[str]):
     def compose(self) -> ComposeResult:
         with Vertical(classes="sheet"):
             yield Static(Content.assemble((self._title, "bold"), "\n", self._detail))
-            yield OptionList(
-                *(Option(text, id=value or "stay") for value, text in self._answers),
-                compact=True,
-                markup=False,
-            )
+            yield Rows(Column())
             yield Static(_("↑↓ and Enter; Esc stays here"), classes="hint")
 
+    def on_mount(self) -> None:
+        self.query_one(Rows).show([Row(value or _STAY, (text,)) for value, text in self._answers])
+
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss("" if event.option_id == "stay" else event.option_id)
+        self.action_take()
+
+    def action_take(self) -> None:
+        answer = self.query_one(Rows).row_id
+        self.dismiss("" if answer == _STAY else answer)
 
     def action_stay(self) -> None:
         self.dismiss("")
@@ -50,6 +56,7 @@ class Question(ModalScreen[str]):
 class TextQuestion(ModalScreen[str]):
     """A question that is answered by typing; Esc answers with an empty text."""
 
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "stay", show=False)]
 
     def __init__(self, title: str, detail: str, text: str) -> None:
@@ -75,6 +82,7 @@ class Help(ModalScreen[None]):
     """All keys of a stage, and what the signs mean."""
 
     AUTO_FOCUS = "VerticalScroll"
+    CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape,question_mark,enter,q", "close", show=False)]
 
     def __init__(self, stage: StageScreen) -> None:

@@ -10,7 +10,6 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.content import Content
 from textual.screen import Screen
-from textual.widget import Widget
 from textual.widgets import OptionList, Static
 
 from mpiwizard.core.errors import WizardError
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-ENTER = Binding("enter", "go_on", _("Continue"), key_display="Enter")
-
 
 class StageScreen(Screen[None]):
     """Rail, headline, rows, evidence, keys. A stage fills them in and says what Enter does."""
@@ -38,7 +35,7 @@ class StageScreen(Screen[None]):
 
     AUTO_FOCUS = "Rows"
     BINDINGS = [
-        Binding("e", "enlarge", _("evidence"), show=False, key_display="e"),
+        Binding("e", "enlarge", _("more"), key_display="e"),
         Binding("left", "step(-1)", _("earlier stage"), show=False, key_display="←"),
         Binding("right", "step(1)", _("later stage"), show=False, key_display="→"),
         *(Binding(str(number), f"visit('{stage}')", show=False) for number, stage in enumerate(STAGES, 1)),
@@ -50,7 +47,8 @@ class StageScreen(Screen[None]):
         yield Static(id="headline", markup=False)
         with Container(id="body"):
             yield Rows(*self.columns)
-            yield self.evidence_pane()
+            yield from self.panes()
+        yield from self.foot()
         yield Keys()
         yield Static(
             _("Enlarge the terminal to 80x24, or use `mpiwizard run --yes`."),
@@ -58,9 +56,13 @@ class StageScreen(Screen[None]):
             markup=False,
         )
 
-    def evidence_pane(self) -> Widget:
+    def panes(self) -> ComposeResult:
         """What stands below or beside the rows."""
-        return Evidence(id="evidence")
+        yield Evidence(id="evidence")
+
+    def foot(self) -> ComposeResult:
+        """What stands above the keys."""
+        yield from ()
 
     @property
     def wizard(self) -> WizardApp:
@@ -76,9 +78,7 @@ class StageScreen(Screen[None]):
 
     def headline(self, first: str, second: str = "") -> None:
         """The answer in one sentence, and what happens next in another."""
-        self.query_one("#headline", Static).update(
-            Content.assemble((first, "bold"), "\n", (second, "$text-muted"))
-        )
+        self.query_one("#headline", Static).update(Content.assemble((first, "bold"), "\n", (second, "dim")))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing happens unseen: in a terminal that is too small only Ctrl+Q works, which is the app's."""
@@ -107,23 +107,16 @@ class StageScreen(Screen[None]):
         return True
 
     def ask(self, question: Callable[[], _Answer], then: Callable[[_Answer], Any]) -> None:
-        """Ask a stage in a thread; `then` gets the answer, a failure goes to `failed`."""
-        self.run_worker(lambda: self._ask(question, then), thread=True, exit_on_error=False, group=self.stage)
+        """Ask a stage in a thread; `then` gets the answer, a failure goes to `failed` as a sentence."""
+        self.run_worker(lambda: self._ask(question, then), thread=True, group=self.stage)
 
     def _ask(self, question: Callable[[], _Answer], then: Callable[[_Answer], Any]) -> None:
         try:
             answer = question()
-        except WizardError as error:
-            self.app.call_from_thread(self.failed, str(error))
         except Exception as error:
-            self.app.call_from_thread(
-                self.failed,
-                _("mpiwizard met a fault of its own in stage {stage}: {error}.").format(
-                    stage=self.stage, error=f"{type(error).__name__}: {error}"
-                ),
-            )
+            self.wizard.from_thread(self.failed, as_sentence(error))
         else:
-            self.app.call_from_thread(then, answer)
+            self.wizard.from_thread(then, answer)
 
     def failed(self, sentence: str) -> None:
         """A stage could not do what was asked."""
@@ -173,3 +166,12 @@ class StageScreen(Screen[None]):
 
     def action_go_on(self) -> None:
         """What Enter does."""
+
+
+def as_sentence(error: Exception) -> str:
+    """What a person reads of a failure: our own sentence, or the admission that there was none."""
+    if isinstance(error, WizardError):
+        return str(error)
+    return _("mpiwizard met a fault of its own ({error}); please report it.").format(
+        error=f"{type(error).__name__}: {error}"
+    )

@@ -52,17 +52,15 @@ class TuneScreen(StageScreen):
         state = self.wizard.walk.state("tune")
         if tuning is None:
             if state == "running":
-                done = ngettext("{count} trial done.", "{count} trials done.", len(trials)).format(
-                    count=len(trials)
-                )
+                done = ngettext("{count} trial done.", "{count} trials done.", len(trials)).format(count=len(trials))
                 return _("Measuring with and without each setting, turn by turn"), done
             if state == "failed":
                 return view.run.failure or _("Tuning failed."), _("4 shows the log of the step.")
             return _("Nothing was tuned yet"), _("Tuning follows the build by itself.")
         kept = sum(trial.kept for trial in tuning.trials)
         first = ngettext(
-            "{kept} of {count} setting was measurably better and is kept.",
-            "{kept} of {count} settings were measurably better and are kept.",
+            "Kept {kept} of {count} setting: only what was measurably better.",
+            "Kept {kept} of {count} settings: only what was measurably better.",
             len(tuning.trials),
         ).format(kept=kept, count=len(tuning.trials))
         if not kept:
@@ -91,11 +89,7 @@ class TuneScreen(StageScreen):
 
     def _show_trial(self, trial: Trial, view: View) -> None:
         undo = next((one.undo for one in _written(view) if trial.kept), "")
-        line = (
-            trial.setting
-            if trial.kept
-            else _("none; the setting would be {setting}").format(setting=trial.setting)
-        )
+        line = trial.setting if trial.kept else _("none; the setting would be {setting}").format(setting=trial.setting)
         self.query_one(Evidence).show(
             _(trial.label),
             [_(trial.verdict)],
@@ -134,7 +128,7 @@ def _rows(trials: tuple[Trial, ...], tuning: Tuning | None) -> Iterator[Row]:
     if tuning is not None and tuning.written:
         yield heading(_("WRITTEN, WITH AN UNDO"))
         for written in tuning.written:
-            yield Row(_FILE + written.path, (_(written.what), "", "", written.path), " ")
+            yield Row(_FILE + written.path, (_(written.what), written.path))
 
 
 def _change(trial: Trial) -> str:

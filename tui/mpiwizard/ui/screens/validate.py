@@ -27,6 +27,7 @@ class ValidateScreen(StageScreen):
     """The guide's table with what was measured here, then the checks."""
 
     stage = "validate"
+    CSS_PATH = "validate.tcss"
     columns = (Column(24), Column(12, right=True), Column(12, right=True), Column(16, right=True), Column())
     BINDINGS = [
         Binding("enter", "go_on", _("finish"), key_display="Enter"),
@@ -76,7 +77,7 @@ class ValidateScreen(StageScreen):
                 yield from map(_check_row, passed)
             else:
                 what = _("{count} passed").format(count=len(passed))
-                yield Row(_ALL_PASSED, (what, "", "", "", _("ok  c lists them")), "✓", GOOD)
+                yield Row(_ALL_PASSED, (what, _("c lists them")), "✓", GOOD)
 
     def show_evidence(self, row_id: str) -> None:
         view = self.wizard.view
@@ -133,8 +134,10 @@ class ValidateScreen(StageScreen):
             for one in metric.expectations
             if one.unit == metric.unit and one.low is not None and one.high is not None
         ]
-        width = self.query_one(Evidence).scrollable_content_region.width
-        return curve_chart(metric.curve, metric.unit, max(width, 20), 8, bands[0] if bands else None)
+        room = self.query_one(Evidence).scrollable_content_region
+        return curve_chart(
+            metric.curve, metric.unit, max(room.width, 20), max(8, room.height // 2), bands[0] if bands else None
+        )
 
     def action_checks(self) -> None:
         self._all_checks = not self._all_checks
@@ -183,7 +186,7 @@ def verdict_word(word: str) -> str:
         "low": _("low"),
         "high": _("high"),
         "none": _("not here"),
-        "info": _("no verdict"),
+        "info": _("no source"),
     }.get(word, word)
 
 
@@ -199,5 +202,5 @@ def _expectation(expectation: Expectation) -> str:
 
 def _check_row(check: Check) -> Row:
     word = _("passed") if check.passed else _("FAILED")
-    cells = (_(check.label), "", "", word, _(check.detail))
+    cells = (_(check.label), f"{word}: {_(check.detail)}")
     return Row(_CHECK + check.id, cells, "✓" if check.passed else "✗", "" if check.passed else LOOK)

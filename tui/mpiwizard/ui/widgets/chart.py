@@ -38,8 +38,7 @@ def curve_chart(
         label = labels[0] if row == 0 else labels[1] if row == height - 2 else ""
         inside = band is not None and _in_band(band, low + (high - low) * (bottom + 0.5 / (height - 1)))
         cells = "".join(
-            _cell(bar, bottom, height - 1, inside) * (column - (column > 1)) + " " * (column > 1)
-            for bar in bars
+            _cell(bar, bottom, height - 1, inside) * (column - (column > 1)) + " " * (column > 1) for bar in bars
         )
         lines.append(f"{label:>{margin - 1}} {cells}".rstrip())
     return "\n".join([*lines, " " * margin + _axis([size for size, _value in points], column)])

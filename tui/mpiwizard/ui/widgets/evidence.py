@@ -30,9 +30,7 @@ class Evidence(VerticalScroll, can_focus=False):
         self.scroll_home(animate=False)
 
 
-def _compose(
-    title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, str]], picture: str
-) -> RenderableType:
+def _compose(title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, str]], picture: str) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

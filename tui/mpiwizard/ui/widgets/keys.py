@@ -5,6 +5,9 @@ from __future__ import annotations
 from textual.content import Content
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
+
+_AT_THE_RIGHT = ("e", "?")  # the same on every screen
 
 
 class Keys(Widget):
@@ -18,24 +21,26 @@ class Keys(Widget):
 
     def render(self) -> Content:
         offers = getattr(self.screen, "offers", lambda action: True)
+        typing = self.screen.focused if isinstance(self.screen.focused, Input) else None
         shown = [
             (binding.key_display or binding.key, binding.description)
-            for _, binding, enabled, _ in self.screen.active_bindings.values()
-            if binding.show and enabled and offers(binding.action)
+            for node, binding, enabled, _ in self.screen.active_bindings.values()
+            if binding.show and enabled and offers(binding.action) and (node is typing or typing is None)
         ]
-        last = [key for key in shown if key[0] == "?"]
+        last = [key for key in shown if key[0] in _AT_THE_RIGHT]
         room = self.size.width - sum(_width(key) for key in last)
         line = Content("")
-        for key in [key for key in shown if key[0] != "?"]:
+        for key in [key for key in shown if key[0] not in _AT_THE_RIGHT]:
             if line.cell_length + _width(key) <= room:
                 line += _key(*key)
+        line += Content(" " * max(room - line.cell_length, 0))
         for key in last:
-            line += Content(" " * max(room - line.cell_length, 0)) + _key(*key)
+            line += _key(*key)
         return line.rstrip()
 
 
 def _key(key: str, description: str) -> Content:
-    return Content.assemble((key, "bold $accent"), " ", description, "   ")
+    return Content.assemble((key, "bold $accent"), " ", description, "  ")
 
 
 def _width(key: tuple[str, str]) -> int:

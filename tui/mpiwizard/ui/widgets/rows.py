@@ -15,7 +15,10 @@ from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from mpiwizard.ui.signs import LOOK
+
 _GAP = 2  # cells between columns
+_STARVING = 10  # cells for the last column below which columns stand closer
 _MARGIN = 4  # cells for the marker of the highlighted row and the sign
 
 
@@ -65,12 +68,13 @@ class Rows(OptionList, inherit_bindings=False):
         return (option.id or "") if option is not None else ""
 
     def show(self, rows: Sequence[Row], highlight: str = "") -> None:
-        """Show these rows; the highlighted one stays, unless `highlight` names another."""
+        """Show these rows. The highlighted one stays, unless it was the first or `highlight` names another."""
         before, self._rows = self._rows, tuple(rows)
         if [row.id for row in before] == [row.id for row in self._rows] and not highlight:
             self._replace_changed()
         else:
-            self._set_all(highlight or self.row_id)
+            first = next((row.id for row in before if row.id), "")
+            self._set_all(highlight or (self.row_id if self.row_id != first else ""))
 
     def on_resize(self, event: events.Resize) -> None:
         self._replace_changed()
@@ -113,35 +117,38 @@ class Rows(OptionList, inherit_bindings=False):
 
     def _prompts(self) -> list[Content]:
         room = max(self.scrollable_content_region.width - _MARGIN, 1)
-        widths = self._widths(room)
-        return [self._prompt(row, widths) for row in self._rows]
+        widths, gap = self._widths(room)
+        return [self._prompt(row, widths, gap) for row in self._rows]
 
-    def _widths(self, room: int) -> list[int]:
+    def _widths(self, room: int) -> tuple[list[int], int]:
+        """The cells of each column, and those between them: fewer where the last column would starve."""
         widths = []
         for place, column in enumerate(self.columns[:-1]):
-            cells = [row.cells[place] for row in self._rows if len(row.cells) > place and len(row.cells) > 1]
+            cells = [row.cells[place] for row in self._rows if len(row.cells) == len(self.columns)]
             widths.append(min(max(map(cell_len, cells), default=0), column.limit))
-        left = room - sum(widths) - _GAP * len(widths)
-        return [*widths, max(left, 0)]
+        left = room - sum(widths)
+        gap = _GAP if left - _GAP * len(widths) >= _STARVING or len(widths) < 2 else 1
+        return [*widths, max(left - gap * len(widths), 0)], gap
 
-    def _prompt(self, row: Row, widths: list[int]) -> Content:
-        if len(row.cells) == 1:
-            return Content.assemble("  ", (row.cells[0], "bold $text-muted"))
-        line = Content.assemble("  ", (row.sign, row.style), " ")
+    def _prompt(self, row: Row, widths: list[int], gap: int) -> Content:
+        line = Content.assemble("  ", (row.sign, row.style), " ") if row.id else Content("  ")
+        if not row.id and len(row.cells) > 1:
+            line = Content("    ")
         last = len(row.cells) - 1
         for place, (text, width, column) in enumerate(zip(row.cells, widths, self.columns, strict=False)):
-            cell = Content(text).truncate(width, ellipsis=True)
-            space = " " * (width - cell.cell_length)
-            style = (
-                row.style if place == last and row.style else ("$text-muted" if row.dim or not row.id else "")
-            )
-            line = (
-                line.append(space + cell if column.right else cell + space).stylize(
-                    style, len(line), len(line) + width
-                )
-                if style
-                else line.append(space + cell if column.right else cell + space)
-            )
-            if place != last:
-                line = line.append(" " * _GAP)
+            if place == last:  # a row with fewer cells than columns: the last one has all the room
+                width = sum(widths[place:]) + gap * (len(widths) - 1 - place)
+            cell = Content(text).truncate(width, ellipsis=True).stylize(_style(row, place == last))
+            space = Content(" " * (width - cell.cell_length))
+            alone = place == last and place < len(self.columns) - 1
+            line += space + cell if column.right and not alone else cell + space
+            line += Content(" " * (gap if place != last else 0))
         return line
+
+
+def _style(row: Row, is_last: bool) -> str:
+    if not row.id:
+        return "bold dim"
+    if row.dim:
+        return "dim"
+    return row.style if is_last and row.style == LOOK else ""

@@ -1,0 +1,101 @@
+"""What all tests share: a pinned surrounding for the interface, and pictures of its screens.
+
+Textual reads its settings when it is imported, so they are set before anything imports it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import html
+import os
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+os.environ.update(
+    TEXTUAL_ANIMATIONS="none", TEXTUAL_COLOR_SYSTEM="truecolor", LANG="C.UTF-8", TZ="UTC", COLUMNS="80", LINES="24"
+)  # fmt: skip
+for _name in ("NO_COLOR", "TEXTUAL_FILTERS", "TEXTUAL_THEME", "COLORFGBG", "TEXTUAL_PRESS", "TEXTUAL_SCREENSHOT"):
+    os.environ.pop(_name, None)
+
+import pytest  # noqa: E402
+
+TESTS = Path(__file__).resolve().parent
+SNAPSHOTS = TESTS.parent / "snapshots"
+_CELL = 12.2  # width of a character in an exported picture
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--snapshot-update", action="store_true", help="accept the screens as they are now")
+
+
+def normalize(svg: str) -> str:
+    """The picture without what changes while the screen does not: a content-derived id, web fonts."""
+    prefix = re.search(r"terminal-\d+", svg)
+    assert prefix is not None
+    return re.sub(r"\s*@font-face \{.*?\}", "", svg.replace(prefix[0], "terminal"), flags=re.DOTALL)
+
+
+def screen_text(svg: str) -> list[str]:
+    """The characters of a picture, line by line, for a diff that can be read."""
+    from rich.cells import cell_len
+
+    rows: dict[float, list[tuple[float, str]]] = {}
+    for x, y, text in re.findall(r'<text[^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>', svg):
+        rows.setdefault(float(y), []).append((float(x), html.unescape(text).replace("\xa0", " ")))
+    lines = []
+    for y in sorted(rows):
+        line = ""
+        for x, text in sorted(rows[y]):
+            line += " " * (round(x / _CELL) - cell_len(line)) + text
+        lines.append(line.rstrip())
+    return lines
+
+
+def snapshot_file(node_id: str) -> Path:
+    """Where the picture of a test lies: `snapshots/<test module>/<test name>.svg`."""
+    module, _, name = node_id.partition("::")
+    folder = SNAPSHOTS / Path(module).relative_to(TESTS.name).with_suffix("")
+    return folder / (re.sub(r"[^\w.-]+", "_", name).strip("_") + ".svg")
+
+
+Compare = Callable[..., Awaitable[None]]
+
+
+@pytest.fixture
+def snap_compare(request: pytest.FixtureRequest) -> Iterator[Compare]:
+    """Compare the screen of an app with its picture; `--snapshot-update` draws the picture anew."""
+
+    async def compare(
+        app: Any,
+        *,
+        size: tuple[int, int] = (80, 24),
+        press: tuple[str, ...] = (),
+        before: Callable[[Any], Awaitable[None]] | None = None,
+    ) -> None:
+        async with app.run_test(size=size, notifications=True) as pilot:
+            if before is not None:
+                await before(pilot)
+            await pilot.press(*press)
+            await pilot.wait_for_scheduled_animations()
+            await pilot.pause()
+            got = normalize(app.export_screenshot(title="mpiwizard", simplify=True))
+        _compare_with_file(got, snapshot_file(request.node.nodeid), request.config.getoption("--snapshot-update"))
+
+    yield compare
+
+
+def _compare_with_file(got: str, path: Path, update: bool) -> None:
+    if update:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(got, encoding="utf-8", newline="\n")
+        return
+    if not path.exists():
+        pytest.fail(f"no snapshot {path}; look at the screen, then: pytest --snapshot-update")
+    want = path.read_text(encoding="utf-8")
+    if got == want:
+        return
+    path.with_suffix(".actual.svg").write_text(got, encoding="utf-8", newline="\n")
+    lines = difflib.unified_diff(screen_text(want), screen_text(got), "snapshot", "now", lineterm="")
+    pytest.fail(f"{path.name} differs\n" + ("\n".join(lines) or "(only colours or styles differ)"), pytrace=False)
