@@ -7,15 +7,23 @@ from statistics import median
 
 import pytest
 
-from mpiwizard.core.tune.statistics import geometric_mean, median_interval, paired_gain
+from mpiwizard.core.tune.statistics import geometric_mean, median_interval, paired_gains
 
 
-def test_the_gain_is_the_median_of_the_pairs() -> None:
-    before = [10.0] * 7
-    after = [11.0, 11.5, 12.0, 12.5, 13.0, 13.5, 90.0]
-    gain, interval = paired_gain(before, after)
-    assert gain == pytest.approx(0.25)
-    assert interval == pytest.approx((0.1, 8.0))
+def test_gains_are_taken_pair_by_pair() -> None:
+    assert paired_gains([10.0, 20.0], [12.0, 15.0]) == pytest.approx([0.2, -0.25])
+
+
+def test_wild_values_on_either_side_do_not_move_the_interval_far() -> None:
+    values = [0.1, 0.11, 0.12, 0.13, 0.14, 0.15, 0.16, 0.17, 0.18]
+    assert median_interval([-9.0, *values[1:-1], 90.0]) == (0.11, 0.17)
+
+
+def test_more_certainty_takes_a_wider_interval() -> None:
+    values = [float(number) for number in range(15)]
+    assert median_interval(values) == (3, 11)
+    assert median_interval(values, 0.99) == (2, 12)
+    assert median_interval(values[:7], 0.99) is None
 
 
 def test_too_few_pairs_have_no_interval() -> None:

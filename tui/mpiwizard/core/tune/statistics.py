@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from statistics import median
 
 
-def paired_gain(before: Sequence[float], after: Sequence[float]) -> tuple[float, tuple[float, float] | None]:
-    """Gain of `after` over `before`, measured turn by turn, as a share: 0.25 is 25 % more.
-
-    The gain is the median of the ratios of the pairs, less one. Its 95 % interval is that of
-    `median_interval`; None with fewer than six pairs. All values must be positive.
-    """
-    ratios = [new / old - 1 for old, new in zip(before, after, strict=True)]
-    return median(ratios), median_interval(ratios)
+def paired_gains(before: Sequence[float], after: Sequence[float]) -> list[float]:
+    """Gains of `after` over `before`, pair by pair, as shares: 0.25 is 25 % more. All values positive."""
+    return [new / old - 1 for old, new in zip(before, after, strict=True)]
 
 
 def median_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float] | None:

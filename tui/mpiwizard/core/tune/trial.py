@@ -16,9 +16,10 @@ from mpiwizard.core.i18n import _
 from mpiwizard.core.installation import Installation
 from mpiwizard.core.probes import Probes
 from mpiwizard.core.tune.model import Trial
-from mpiwizard.core.tune.statistics import geometric_mean, paired_gain
+from mpiwizard.core.tune.statistics import geometric_mean, median_interval, paired_gains
 
-PAIRS = 12  # the interval then leaves out the two extreme pairs on each side
+PAIRS = 15  # two wild ones on each side do not yet decide
+CERTAINTY = 0.99  # of a line that is written: a needless one costs more than a missed one
 SMALLEST_GAIN = 0.02  # a smaller one is not worth a line in a file
 SMALLEST, LARGEST = 16 << 10, 4 << 20  # bytes; smaller messages do not take this path
 RANKS = 2
@@ -110,23 +111,24 @@ def _rate(candidate: Candidate, value: str, probes: Probes) -> tuple[float, str]
 
 
 def _judge(candidate: Candidate, before: list[float], after: list[float], method: str) -> Trial:
-    """The better value when the whole interval is on its side and the gain is worth a line."""
-    value = candidate.on
-    gain, interval = paired_gain(before, after)
-    if interval and interval[1] < 0:
+    """The better value when that is certain and worth a line; else the usual one, left alone."""
+    value, gains = candidate.on, paired_gains(before, after)
+    certain = median_interval(gains, CERTAINTY)
+    if certain and certain[1] < 0:
         value, before, after = candidate.off, after, before
-        gain, interval = paired_gain(before, after)
-    low, high = interval or (gain, gain)
-    kept = bool(interval) and low > 0 and gain >= SMALLEST_GAIN
-    span = _("{low} to {high}").format(low=percent(low), high=percent(high))
+        gains = paired_gains(before, after)
+        certain = median_interval(gains, CERTAINTY)
+    gain, interval = median(gains), median_interval(gains)
+    kept = certain is not None and certain[0] > 0 and gain >= SMALLEST_GAIN
     if kept:
-        verdict = _("Kept: large messages move faster with it, by {gain} ({span}).")
+        verdict = _("Kept: large messages move faster with it, by {gain} ({low} to {high}).")
     else:
-        verdict = _("Left alone: {gain} ({span}) is no clear difference. Open MPI's own choice stays.")
+        verdict = _("Left to Open MPI: {gain} ({low} to {high}) is too little or too uncertain.")
+    low, high = interval or (min(gains), max(gains))
     return Trial(
         candidate.id, candidate.label, f"{candidate.parameter} = {value}", metric="bandwidth", unit="MB/s",
         before=median(before), after=median(after), gain=gain, interval=interval, kept=kept,
-        verdict=verdict.format(gain=percent(gain), span=span), method=method,
+        verdict=verdict.format(gain=percent(gain), low=percent(low), high=percent(high)), method=method,
         samples_before=tuple(before), samples_after=tuple(after),
     )  # fmt: skip
 
@@ -136,9 +138,11 @@ def _method(probes: Probes, machine: Machine, pairs: int) -> str:
     method = _(
         "{pairs} turns of two runs on {ranks} ranks, the order swapped each turn. A run is the geometric mean "
         "of message size over half a round trip, {smallest} to {largest} bytes. The gain is the median of the "
-        "turns; its 95 % interval comes from order statistics (sign test), which assume no distribution."
+        "turns; its 95 % interval comes from order statistics (sign test), which assume no distribution. "
+        "A setting is kept when its {certainty:.0f} % interval is above zero and the gain at least {least}."
     ).format(
-        pairs=pairs, ranks=RANKS, smallest=message_size(SMALLEST), largest=message_size(LARGEST)
+        certainty=100 * CERTAINTY, least=percent(SMALLEST_GAIN).lstrip("+"), pairs=pairs, ranks=RANKS,
+        smallest=message_size(SMALLEST), largest=message_size(LARGEST),
     )  # fmt: skip
     if probes.cores < RANKS:
         method += " " + _("Both ranks share one processor here, so the scheduler weighs more than the copy.")
