@@ -184,6 +184,8 @@ def _parser() -> argparse.ArgumentParser:
         parser = verb(name, summary, f"mpiwizard {name} --prefix ~/mpi/openmpi-4.1.4")
         _add_prefix(parser)
         parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
+        if name == "tune":
+            parser.add_argument("--undo", action="store_true", help=_("take back all that tuning wrote"))
 
     verb("doctor", _("Check mpiwizard's own surroundings."), "mpiwizard doctor")
 

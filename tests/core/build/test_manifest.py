@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mpiwizard.core.build.manifest import is_ours, remove_installation, write_manifest
+from mpiwizard.core.build.manifest import remove_installation, require_ours, write_manifest
 from mpiwizard.core.errors import ExitCode, WizardError
 
 
@@ -24,7 +24,7 @@ def install(prefix: Path) -> None:
 def test_an_untouched_installation_is_removed_without_a_trace(tmp_path: Path) -> None:
     prefix = tmp_path / "mpi"
     install(prefix)
-    assert is_ours(prefix)
+    require_ours(prefix)
     removed, kept = remove_installation(prefix)
     assert (removed, kept) == (5, ())
     assert not prefix.exists()

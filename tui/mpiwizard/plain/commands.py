@@ -236,10 +236,15 @@ def tune(options: argparse.Namespace) -> int:
     from mpiwizard.core.installation import find_installation
     from mpiwizard.core.recipes import load_recipes
     from mpiwizard.core.tune import tune as tune_installation
+    from mpiwizard.core.tune import undo_tuning
     from mpiwizard.plain import show
 
     context = msgspec.structs.replace(context_of(options), offline=True)
     installation = find_installation(context.host, _prefix(context, options))
+    if options.undo:
+        for path in undo_tuning(installation.prefix):
+            talk(_("Taken back: {path}").format(path=path))
+        return ExitCode.DONE
     machine = detect_machine(context, Wishes(prefix=installation.prefix))
     with _work_folder(context) as work:
         tuning = tune_installation(
@@ -272,8 +277,8 @@ def validate(options: argparse.Namespace) -> int:
         show.report(report)
     if not report.passed:
         return ExitCode.STEP_FAILED
-    low = any(metric.word == "low" for metric in report.metrics)
-    return ExitCode.BELOW_EXPECTATION if low else ExitCode.DONE
+    missed = any(metric.missed for metric in report.metrics)
+    return ExitCode.BELOW_EXPECTATION if missed else ExitCode.DONE
 
 
 class _work_folder:
@@ -338,7 +343,8 @@ def export(options: argparse.Namespace) -> int:
 
 def uninstall(options: argparse.Namespace) -> int:
     from mpiwizard.core.build.locks import is_locked, prefix_lock
-    from mpiwizard.core.build.manifest import remove_installation
+    from mpiwizard.core.build.manifest import remove_installation, require_ours
+    from mpiwizard.core.tune import undo_tuning
 
     context = context_of(options)
     prefix = _prefix(context, options)
@@ -349,6 +355,8 @@ def uninstall(options: argparse.Namespace) -> int:
             _("A run is at work on {prefix}; stop it first with `mpiwizard stop`.").format(prefix=prefix),
             ExitCode.LOCKED,
         )
+    require_ours(Path(prefix))
+    undo_tuning(prefix)  # so that the parameter file is again as it was installed
     removed, kept = remove_installation(Path(prefix))
     talk(_("{count} files removed from {prefix}.").format(count=removed, prefix=prefix))
     for name in kept:

@@ -14,7 +14,7 @@ from mpiwizard.core.build.failure import explain_failure
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.detect.model import GROUPS, Fact, Machine
-from mpiwizard.core.format import duration, percent, quantity, size
+from mpiwizard.core.format import duration, percent, size
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _
 from mpiwizard.core.tune.model import Trial, Tuning
@@ -55,7 +55,7 @@ class Teller(Frontend):
         self._talk(f"{'✓' if check.passed else '✗'} {check.label}: {check.detail}")
 
     def metric(self, metric: Metric) -> None:
-        self._talk(f"{metric.label}: {quantity(metric.value, metric.unit, metric.spread)}")
+        self._talk(f"{metric.label}: {metric.shown}")
 
 
 def machine(found: Machine) -> None:

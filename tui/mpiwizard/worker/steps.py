@@ -52,7 +52,7 @@ class RowWriter(Frontend):
 
     def metric(self, metric: Metric) -> None:
         self._append(metric)
-        print(f"{metric.label}: {metric.value} {metric.unit}, {metric.verdict}", flush=True)
+        print(f"{metric.label}: {metric.shown}. {metric.verdict}", flush=True)
 
 
 def run_step(name: str, folder: Path) -> int:
@@ -153,7 +153,6 @@ def _tune(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
 
 
 def _validate(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
-    from mpiwizard.core.build.manifest import write_manifest
     from mpiwizard.core.detect import detect
     from mpiwizard.core.installation import find_installation
     from mpiwizard.core.recipes import load_recipes
@@ -166,7 +165,6 @@ def _validate(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
         folder / "validate", RowWriter(folder, "validate"), _tuning(folder),
     )  # fmt: skip
     (folder / "report.json").write_bytes(msgspec.json.encode(report))
-    write_manifest(Path(plan.prefix))  # again: tuning and the report added files since the installation
     return report.headline, 0 if report.passed else ExitCode.STEP_FAILED
 
 

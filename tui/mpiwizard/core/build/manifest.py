@@ -26,9 +26,15 @@ def write_manifest(prefix: Path) -> int:
     return len(lines)
 
 
-def is_ours(prefix: Path) -> bool:
-    """True for a prefix that mpiwizard installed into."""
-    return (prefix / _NAME).is_file()
+def require_ours(prefix: Path) -> None:
+    """WizardError (USAGE) for a prefix that mpiwizard did not install into."""
+    if not (prefix / _NAME).is_file():
+        raise WizardError(
+            _("{prefix} was not installed by mpiwizard: it holds no {name}; nothing was removed.").format(
+                prefix=prefix, name=_NAME
+            ),
+            ExitCode.USAGE,
+        )
 
 
 def remove_installation(prefix: Path) -> tuple[int, tuple[str, ...]]:
@@ -36,13 +42,7 @@ def remove_installation(prefix: Path) -> tuple[int, tuple[str, ...]]:
 
     Files that were never ours stay. Raises WizardError when the prefix is not ours.
     """
-    if not is_ours(prefix):
-        raise WizardError(
-            _("{prefix} was not installed by mpiwizard: it holds no {name}; nothing was removed.").format(
-                prefix=prefix, name=_NAME
-            ),
-            ExitCode.USAGE,
-        )
+    require_ours(prefix)
     removed, kept = 0, []
     for line in (prefix / _NAME).read_text(encoding="utf-8").splitlines():
         digest, _blank, name = line.partition("  ")
