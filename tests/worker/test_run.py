@@ -61,7 +61,11 @@ def test_a_run_builds_and_installs_in_the_background(context: Context, make: Mak
     run = wait_for_end(context, run_id)
     assert (run.state, [step.state for step in run.steps]) == ("done", ["done"] * 6)
     assert Path(plan.prefix, "lib", "libminiature.a").is_file()
-    assert run.steps[2].detail.endswith("files")
+    details = {step.id: step.detail for step in run.steps}
+    assert details["unpack"].endswith(" files")
+    assert details["configure"] == "shared memory with CMA yes"
+    assert details["make"] == "40 files compiled, 0 warnings"
+    assert details["install"].endswith(" files")
     assert "CC       src/part40.o" in (Path(run.folder) / "make.log").read_text()
 
 

@@ -20,6 +20,7 @@ from mpiwizard.core.build.manifest import OURS, write_manifest
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.build.resume import CLEAN, CONTINUE, FIRST, KEEP, Decision, decide, remove_torn
 from mpiwizard.core.build.runs import fold, read_plan
+from mpiwizard.core.build.summary import summarize
 from mpiwizard.core.configure.model import Plan, Step
 from mpiwizard.core.errors import ExitCode
 from mpiwizard.core.i18n import _
@@ -111,10 +112,8 @@ class _Worker:
             with (self._folder / f"{step.id}.log").open("a", encoding="utf-8") as log:
                 log.write(f"{step.argv[0]}: {error.strerror}\n")
         seconds = time.monotonic() - started
-        if status == 0 and step.id == "install":
-            write_manifest(Path(plan.prefix))
         outcome = "done" if status == 0 else "stopped" if self._stop_wanted else "failed"
-        detail = self._detail(step)
+        detail = self._detail(plan, step, done=status == 0)
         if late:
             detail = _("it did not end within {minutes:.0f} minutes").format(minutes=step.deadline / 60)
         self._journal.write(
@@ -172,12 +171,16 @@ class _Worker:
             _signal_group(process.pid, signal.SIGKILL)
         return status, late
 
-    def _detail(self, step: Step) -> str:
+    def _detail(self, plan: Plan, step: Step, *, done: bool) -> str:
+        """One line about what the step did: its own, or what its log tells."""
         try:
             content = (self._folder / f"{step.id}.result.json").read_bytes()
             return msgspec.json.decode(content, type=StepResult).detail
         except (OSError, msgspec.DecodeError):
-            return ""
+            pass
+        if done and step.id == "install":
+            return _("{count:,} files").format(count=write_manifest(Path(plan.prefix)))
+        return summarize(step.id, self._folder / f"{step.id}.log") if done else ""
 
     def _want_stop(self, _number: int, _frame: object) -> None:
         if not self._stop_wanted:
