@@ -27,6 +27,7 @@ from mpiwizard.ui.usage import Usage
 START = 1_900_000_000.0
 RUN = "20300317-174640-4.1.4"
 PREFIX = "/home/ada/mpi/4.1.4"
+FOLDER = f"/home/ada/.local/state/mpiwizard/runs/{RUN}"
 
 FACTS = (
     Fact("platform.layer", "platform", "Layer", "wsl2", "WSL2 on Windows 11", "info",
@@ -111,13 +112,13 @@ def plan_for(choice: Choice, options: tuple[Option, ...] = OPTIONS, switches: Ma
     """A plan for the choice, with the switches applied."""
     options = tuple(replace(one, enabled=(switches or {}).get(one.id, one.enabled)) for one in options)
     arguments = tuple(option.argument for option in options if option.enabled)
-    argv = {"configure": ("../source/configure", *arguments), "make": ("make", "-j8")}
+    argv = {"configure": ("/usr/bin/bash", f"{FOLDER}/source/configure", *arguments), "make": ("make", "-j8")}
     steps = tuple(
         Step(name, title, argv.get(name, (name,)), "build", {}, (" ".join(argv.get(name, (name,))),), seconds, 3600.0)
         for name, title, seconds in _STEPS
     )
     return Plan(
-        RUN, choice, Wishes(), PREFIX, 8, "source", "build", options, steps,
+        RUN, choice, Wishes(), PREFIX, 8, f"{FOLDER}/source", f"{FOLDER}/build", options, steps,
         seconds=440, disk=1_400_000_000, disk_kept=90_000_000, packages={},
     )  # fmt: skip
 

@@ -128,7 +128,7 @@ class WizardApp(App[None]):
         for number in (signal.SIGTERM, signal.SIGHUP):
             loop.add_signal_handler(number, self._ended_by, number)
         if self._first_run:
-            self.watch_run(self._first_run)
+            self.call_after_refresh(self.watch_run, self._first_run)
 
     def _ended_by(self, number: int) -> None:
         self.exit(return_code=128 + number)  # leaves the terminal as it was
@@ -181,11 +181,12 @@ class WizardApp(App[None]):
         )
 
     def leave_running(self) -> None:
-        """Quit; the build goes on, and the shell says how to come back."""
-        if self.walk.run is not None:
-            self.exit(
-                message=_("The build goes on. Come back with: mpiwizard attach {run}").format(run=self.walk.run.id)
-            )
+        """Quit without a question; while a build runs, the shell says how to come back to it."""
+        run = self.walk.run
+        message = None
+        if run is not None and run.active:
+            message = _("The build goes on. Come back with: mpiwizard attach {run}").format(run=run.id)
+        self.exit(return_code=exit_code(run), message=message)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for stage in STAGES:
@@ -254,6 +255,7 @@ class WizardApp(App[None]):
 
     def _lost(self, sentence: str) -> None:
         self._watch = None
+        self.walk.mark("build", "failed")
         if isinstance(self.screen, StageScreen):
             self.screen.headline(sentence)
 

@@ -40,7 +40,7 @@ class BuildScreen(StageScreen):
         Binding("n", "new", _("new build"), key_display="n"),
         Binding("enter", "go_on", _("results"), key_display="Enter"),
         Binding("s", "stop", _("stop"), key_display="s"),
-        Binding("q", "leave_running", _("leave it running"), key_display="q"),
+        Binding("q", "quit", _("leave it running"), key_display="q"),
         Binding("f", "follow", _("follow"), key_display="f"),
         Binding("slash", "search", _("search"), key_display="/"),
         Binding("w", "warning", _("next warning"), key_display="w"),
@@ -81,10 +81,12 @@ class BuildScreen(StageScreen):
     def offers(self, action: str) -> bool:
         if action in ("resume", "new"):
             return self.resumable
-        if action in ("stop", "leave_running"):
+        if action in ("stop", "quit"):
             return self.active
         if action == "go_on":
             return any(self._finished(step) for step in ("install",))
+        if action == "enlarge":
+            return False
         if action == "follow":
             return not self.query_one(LogView).follow
         return True
@@ -222,12 +224,6 @@ class BuildScreen(StageScreen):
         else:
             self.wizard.visit("detect")
 
-    def action_leave_running(self) -> None:
-        if self.active:
-            self.wizard.leave_running()
-        else:
-            self.refuse(_("Nothing is running; Ctrl+Q quits."))
-
     def action_go_on(self) -> None:
         if self._finished("validate") or self._finished("tune"):
             self.wizard.visit("validate")
@@ -266,12 +262,12 @@ def _decision(action: str, why: str) -> str:
     words = {
         "keep": _("kept"),
         "first": _("to do"),
-        "again": _("done again"),
-        "clean": _("done again, from a clean folder"),
+        "again": _("is done again"),
+        "clean": _("is done again in a clean folder"),
         "continue": _("goes on"),
     }
     said = words.get(action, action)
-    return f"{said}: {why}" if why else said
+    return f"{said} ({why})" if why else said
 
 
 def _progress(view: View, step: StepState) -> str:
@@ -334,7 +330,7 @@ def _after(view: View) -> str:
     if redo is None:
         return _("r resumes; n starts a new build.")
     said = _decision(redo.action, redo.why)
-    return _("r resumes: {step} {what}. n starts anew.").format(step=redo.step, what=said)
+    return _("r resumes, and {step} {what}. n starts anew.").format(step=redo.step, what=said)
 
 
 def _running(view: View, step: str) -> str:

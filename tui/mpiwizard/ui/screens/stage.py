@@ -39,6 +39,7 @@ class StageScreen(Screen[None]):
         Binding("left", "step(-1)", _("earlier stage"), show=False, key_display="←"),
         Binding("right", "step(1)", _("later stage"), show=False, key_display="→"),
         *(Binding(str(number), f"visit('{stage}')", show=False) for number, stage in enumerate(STAGES, 1)),
+        Binding("q", "quit", _("quit"), key_display="q"),
         Binding("question_mark", "help", _("help"), key_display="?"),
     ]
 
@@ -158,6 +159,9 @@ class StageScreen(Screen[None]):
 
     def action_visit(self, stage: str) -> None:
         self.wizard.visit(stage)
+
+    def action_quit(self) -> None:
+        self.wizard.leave_running()
 
     def action_help(self) -> None:
         from mpiwizard.ui.screens.dialogs import Help

@@ -46,5 +46,5 @@ def _compose(title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, st
     if grid.row_count:
         parts.append(grid)
     if picture:
-        parts.append(Text(picture, no_wrap=True))
+        parts.append(Text(picture, "blue", no_wrap=True))
     return Group(*parts)

@@ -7,7 +7,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
-_AT_THE_RIGHT = ("e", "?")  # the same on every screen
+_AT_THE_RIGHT = ("e", "q", "?")  # the same on every screen
 
 
 class Keys(Widget):

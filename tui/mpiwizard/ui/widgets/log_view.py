@@ -24,6 +24,15 @@ _REMEMBERED_LINES = 2048
 class LogView(ScrollView, can_focus=True):
     """A growing file, drawn at most `hertz` times a second whatever its speed."""
 
+    # The bar is always there: Textual would show it only at the next change of size.
+    DEFAULT_CSS = """
+    LogView {
+        overflow-y: scroll;
+        overflow-x: auto;
+        scrollbar-size-vertical: 1;
+        scrollbar-size-horizontal: 0;
+    }
+    """
     BINDINGS = [
         Binding("up", "scroll_up", show=False),
         Binding("down", "scroll_down", show=False),

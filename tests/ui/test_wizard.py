@@ -1,0 +1,503 @@
+"""How the interface behaves: keys, the way through the stages, failures, and what a person is told."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.ui.fixed import (
+    CHOICES,
+    CONFLICT,
+    FACTS,
+    NOTHING_REACHABLE,
+    OPTIONS,
+    PREFIX,
+    RUN,
+    FixedStages,
+    run_at,
+    write_make_log,
+)
+from tests.ui.pilot import screen, until
+
+from mpiwizard.core.context import Wishes
+from mpiwizard.core.session import Session
+from mpiwizard.ui.app import WizardApp, exit_code, run_to_show
+from mpiwizard.ui.screens.stage import StageScreen
+from mpiwizard.ui.widgets.log_view import LogView
+from mpiwizard.ui.widgets.rows import Rows
+
+
+@pytest.fixture(autouse=True)
+def run_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = Path("runs") / RUN
+    write_make_log(folder)
+    return folder
+
+
+def stage(app: WizardApp) -> str:
+    return app.screen.stage if isinstance(app.screen, StageScreen) else type(app.screen).__name__
+
+
+async def shown(pilot: Any, *texts: str) -> None:
+    await until(pilot, lambda: all(text in screen(pilot.app) for text in texts))
+
+
+async def to_configure(pilot: Any) -> None:
+    await shown(pilot, "Found in")
+    await pilot.press("enter")
+    await shown(pilot, "Best for you here")
+    await pilot.press("enter")
+    await shown(pilot, "OPTIONS")
+
+
+async def test_three_times_enter_leads_from_the_start_to_a_running_build() -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await to_configure(pilot)
+        await pilot.press("enter")
+        await shown(pilot, "make 62 %")
+        assert stages.called("start") == 1
+        assert stages.kept.choice == CHOICES[0].id
+        assert stages.kept.run == RUN
+
+
+async def test_enter_before_all_facts_are_known_goes_on_when_they_are() -> None:
+    stages = FixedStages(detecting_stops_at=3)
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "3 facts so far")
+        await pilot.press("enter")
+        await shown(pilot, "Going on as soon as")
+        assert stage(app) == "detect"
+        stages.go_on.set()
+        await until(pilot, lambda: stage(app) == "choose")
+
+
+async def test_facts_appear_while_others_are_still_looked_for() -> None:
+    stages = FixedStages(detecting_stops_at=4)
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, FACTS[0].text, FACTS[3].text)
+        assert FACTS[4].text not in screen(app)
+        stages.go_on.set()
+        await shown(pilot, "Found in")
+
+
+async def test_what_needs_a_look_stands_first_and_is_highlighted() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        assert app.screen.query_one(Rows).row_id == "storage.build"
+        lines = screen(app).splitlines()
+        assert next(line for line in lines if line.isupper()).strip() == "LOOK AT THIS"
+
+
+async def test_an_unknown_fact_says_that_it_is_not_known() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        assert "? Shared memory" in screen(app)
+
+
+async def test_the_filter_leaves_rows_that_match_and_escape_brings_all_back() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("slash", *"perl")
+        await until(pilot, lambda: "Kernel" not in screen(app))
+        assert "perl 5.34.0" in screen(app)
+        await pilot.press("escape")
+        await shown(pilot, "Kernel", "perl 5.34.0")
+
+
+async def test_y_copies_the_command_that_shows_the_fact() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("y")
+        await shown(pilot, "Copied")
+        assert app.clipboard == "stat -f -c %T /mnt/c/src"
+
+
+async def test_a_failing_detection_is_a_sentence_and_can_be_tried_again() -> None:
+    stages = FixedStages(fails={"detect": "The archive a.tar is not there; name another."})
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "The archive a.tar is not there", "failed")
+        await pilot.press("enter")
+        assert stage(app) == "detect"
+        stages.fails.clear()
+        await pilot.press("r")
+        await shown(pilot, "Found in")
+
+
+async def test_a_fault_of_our_own_is_a_sentence_too() -> None:
+    class Broken(FixedStages):
+        def choose(self, machine: Any, wishes: Any) -> Any:
+            raise ZeroDivisionError("division by zero")
+
+    app = WizardApp(Broken())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "a fault of its own", "ZeroDivisionError")
+        assert "Traceback" not in screen(app)
+
+
+async def test_numbers_answer_what_matters_and_rank_anew() -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "[1 run soon]")
+        await pilot.press("2")
+        await shown(pilot, "[2 best speed]", "Best for you here: Open MPI 5.0.8")
+        assert stages.kept.wishes.matters == "speed"
+
+
+async def test_a_way_that_is_closed_says_why_and_is_not_taken() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "Best for you here")
+        await pilot.press("end", "enter")
+        await until(pilot, lambda: screen(app).count("There is no fast network device") == 2)
+        assert stage(app) == "choose"
+
+
+async def test_with_nothing_reachable_choose_says_that_no_way_is_open() -> None:
+    closed = tuple(replace(choice, available=False, why_not="nothing is reachable") for choice in CHOICES)
+    app = WizardApp(FixedStages(NOTHING_REACHABLE, choices=closed))
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "No way to an MPI is open")
+
+
+async def test_the_choice_of_an_earlier_start_is_highlighted() -> None:
+    app = WizardApp(FixedStages(session=Session(choice=CHOICES[2].id)))
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "Best for you here")
+        assert app.screen.query_one(Rows).row_id == CHOICES[2].id
+
+
+async def test_space_switches_an_option_and_the_command_follows() -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await until(pilot, lambda: "--with-cma --disable-oshmem" in re.sub(r"\s+", " ", screen(app)))
+        await pilot.press("down", "down", "space")
+        await until(pilot, lambda: "--with-cma --enable-mpi" in re.sub(r"\s+", " ", screen(app)))
+        assert stages.kept.switches == {"oshmem": False}
+
+
+async def test_a_fixed_option_is_not_switched_and_says_why() -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await pilot.press("space")
+        await shown(pilot, "is fixed")
+        assert stages.kept.switches == {}
+
+
+async def test_the_prefix_can_be_changed() -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await pilot.press("p")
+        await shown(pilot, "Where shall Open MPI be installed")
+        await pilot.press("home", *(["delete"] * len(PREFIX)), *"/opt/mpi", "enter")
+        await shown(pilot, "Open MPI 4.1.4 in /opt/mpi")
+        assert stages.kept.wishes == Wishes(prefix="/opt/mpi")
+
+
+async def test_a_failing_preflight_is_the_headline_and_nothing_starts() -> None:
+    stages = FixedStages(fails={"check": "There is no C compiler; apt install gcc brings one."})
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await shown(pilot, "There is no C compiler")
+        await pilot.press("enter")
+        assert stages.called("start") == 0
+
+
+async def test_a_conflict_keeps_the_build_from_starting() -> None:
+    stages = FixedStages(options=(OPTIONS[0], CONFLICT))
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert stages.called("start") == 0
+
+
+async def test_a_start_that_fails_says_so_and_can_be_tried_again() -> None:
+    stages = FixedStages(fails={"start": "Another run is at work on this prefix."})
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await pilot.press("enter")
+        await shown(pilot, "Another run is at work")
+        stages.fails.clear()
+        await pilot.press("enter")
+        await shown(pilot, "make 62 %")
+
+
+async def test_a_stage_that_has_nothing_to_show_says_what_comes_first() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("6")
+        await shown(pilot, "Nothing is being built yet")
+        assert stage(app) == "detect"
+
+
+async def test_arrows_go_back_to_what_was_found_without_looking_again() -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await pilot.press("left", "left")
+        await shown(pilot, "Found in")
+        assert stages.called("detect") == 1
+        await pilot.press("right", "right")
+        await shown(pilot, "OPTIONS")
+        assert stages.called("plan") == 1
+
+
+async def test_another_choice_marks_what_rests_on_the_old_one_as_outdated() -> None:
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press("1")
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "Best for you here")
+        await pilot.press("down", "enter")
+        await shown(pilot, "OPTIONS")
+        assert [app.walk.state(name) for name in ("build", "tune", "validate")] == ["outdated"] * 3
+
+
+async def test_the_same_choice_again_outdates_nothing() -> None:
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press("1")
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "Best for you here")
+        await pilot.press("enter")
+        await shown(pilot, "OPTIONS")
+        assert app.walk.state("validate") == "done"
+
+
+async def test_no_second_build_is_started_while_one_runs() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("1")
+        await to_configure(pilot)
+        await pilot.press("enter")
+        await shown(pilot, "A build is running already")
+        assert stages.called("start") == 0
+
+
+async def test_an_active_run_is_shown_first_then_one_that_was_cut_off() -> None:
+    assert run_to_show(FixedStages(run=run_at("make", "running"))) == RUN
+    assert run_to_show(FixedStages(run=run_at("make", "interrupted"))) == RUN
+    assert run_to_show(FixedStages(run=run_at("make", "failed"))) is None
+    assert run_to_show(FixedStages()) is None
+
+
+async def test_a_run_that_was_cut_off_says_what_stays_and_resumes_with_r() -> None:
+    stages = FixedStages(run=run_at("make", "interrupted"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "cut off in make", "kept", "991 of 1,599 files are compiled")
+        await pilot.press("r")
+        await shown(pilot, "make 62 %")
+        assert stages.called("resume") == 1
+
+
+async def test_a_run_that_was_cut_off_can_be_left_for_a_new_one() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "interrupted")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "cut off in make")
+        await pilot.press("n")
+        await shown(pilot, "Found in")
+
+
+async def test_a_failed_step_shows_what_broke_where_and_one_thing_to_try() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "failed")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "fatal error: xpmem.h", "btl_vader_xpmem.c, line 23", "Try")
+        await pilot.press("v")
+        await shown(pilot, "btl_vader_0990.lo")
+
+
+async def test_stopping_asks_first() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("s")
+        await shown(pilot, "Stop this build?")
+        await pilot.press("enter")  # the first answer is the harmless one
+        assert stages.called("stop") == 0
+        await pilot.press("s")
+        await shown(pilot, "Stop this build?")
+        await pilot.press("down", "enter")
+        await shown(pilot, "You stopped this build")
+
+
+async def test_leaving_a_running_build_says_how_to_come_back() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("q")
+        await pilot.pause()
+    assert app.return_code == 0
+
+
+async def test_control_q_asks_while_a_build_runs_and_escape_stays() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("ctrl+q")
+        await shown(pilot, "It goes on without this window")
+        await pilot.press("escape")
+        await until(pilot, lambda: stage(app) == "build")
+        assert app.return_code is None
+
+
+async def test_quitting_after_a_failed_run_ends_with_its_status() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "failed")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "fatal error")
+        await pilot.press("ctrl+q")
+    assert app.return_code == 1
+    assert exit_code(None) == 0
+
+
+async def test_the_screen_follows_the_run_from_build_to_tune_to_validate() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        stages.run = run_at("tune", "running")
+        await until(pilot, lambda: stage(app) == "tune")
+        stages.run = run_at("validate", "running")
+        await until(pilot, lambda: stage(app) == "validate")
+        stages.run = run_at("validate", "done")
+        await shown(pilot, "works on this machine", "GUIDE: CLOUD")
+
+
+async def test_a_person_who_looks_elsewhere_is_not_moved() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("home")  # to the row of the first step
+        stages.run = run_at("tune", "running")
+        await shown(pilot, "Tuning Open MPI")
+        assert stage(app) == "build"
+
+
+async def test_a_run_that_vanishes_is_a_sentence() -> None:
+    stages = FixedStages(run=run_at("make", "running"), fails={"load_run": "There is no run of that name."})
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "There is no run of that name.")
+
+
+@pytest.mark.parametrize("size", [(20, 5), (59, 24), (80, 15)], ids=str)
+async def test_a_terminal_that_is_too_small_gets_one_sentence_and_no_key_acts_unseen(size: tuple[int, int]) -> None:
+    stages = FixedStages()
+    app = WizardApp(stages)
+    async with app.run_test(size=size) as pilot:
+        await shown(pilot, "Enlarge")
+        await until(pilot, lambda: app.walk.machine is not None)
+        await pilot.press("enter", "enter", "enter")
+        assert stage(app) == "detect"
+        await pilot.resize_terminal(80, 24)
+        await shown(pilot, "Found in")
+
+
+async def test_a_resize_reaches_a_stage_that_was_not_on_screen() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(size=(80, 24)) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("enter")
+        await shown(pilot, "Best for you here")
+        await pilot.resize_terminal(120, 40)
+        await pilot.press("left")
+        await shown(pilot, "Found in", "│")
+
+
+async def test_the_cursor_of_the_terminal_follows_the_highlighted_row() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await until(pilot, lambda: "▸" in screen(app).splitlines()[app.cursor_position.y])
+        await pilot.press("down", "down", "down")
+        await until(pilot, lambda: "▸" in screen(app).splitlines()[app.cursor_position.y])
+
+
+async def test_the_palette_goes_to_every_stage() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        names = [command.title for command in app.get_system_commands(app.screen)]
+        assert sum(name.startswith("Go to") for name in names) == 6
+
+
+async def test_the_line_of_keys_names_help_at_every_stage() -> None:
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        for number in "123456":
+            if number in "23":
+                continue
+            await pilot.press(number)
+            await shown(pilot, "? help")
+
+
+async def test_a_log_is_searched_and_the_line_marked(run_folder: Path) -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %", "0990.lo")
+        await pilot.press("slash", *"vader_0123", "enter")
+        await shown(pilot, "btl_vader_0123.lo")
+        assert app.screen.query_one(LogView).line_text().endswith("btl_vader_0123.lo")
+        assert not app.screen.query_one(LogView).follow
+        await pilot.press("f")
+        await shown(pilot, "0990.lo")
+
+
+async def test_the_next_warning_is_found_from_anywhere() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %", "0990.lo")
+        await pilot.press("w")
+        await until(pilot, lambda: "warning: " in app.screen.query_one(LogView).line_text())
+
+
+async def test_what_is_not_in_the_log_is_said() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("slash", *"nowhere[", "enter")
+        await shown(pilot, "“nowhere[” is not in this log")
