@@ -62,7 +62,7 @@ def word(state: str) -> str:
     """The state in at most nine cells, so that the rail fits 80 columns."""
     return {
         "waiting": _("to do"),
-        "ready": _("your turn"),
+        "ready": _("now"),
         "running": _("running"),
         "done": _("done"),
         "outdated": _("outdated"),

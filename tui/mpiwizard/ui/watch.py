@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from mpiwizard.core.build.ansi import plain_line
 from mpiwizard.core.build.progress import Progress, fraction, remaining
 
 if TYPE_CHECKING:
@@ -32,13 +33,17 @@ class Counts(NamedTuple):
 
 
 class View(NamedTuple):
-    """One look at a run. `part` is the share of the current step, 0 to 1, None when unknown; times in seconds."""
+    """One look at a run. `part` is the share of the current step, 0 to 1, None when unknown; times in seconds.
+
+    `last` is the last line the current step wrote.
+    """
 
     run: RunState
     elapsed: float
     left: float
     part: float | None
     counts: Counts
+    last: str = ""
     usage: Usage | None = None
     decisions: tuple[Decision, ...] = ()
     failure: FailureCard | None = None
@@ -102,6 +107,7 @@ class Watch:
             _left(run, current, part, now),
             part,
             counts,
+            self._last_line(current),
             self._measure(run, now),
             self._stages.decisions(run) if run.state in ("interrupted", "stopped", "failed") else (),
             self._stages.failure(run) if run.state == "failed" else None,
@@ -127,6 +133,10 @@ class Watch:
             sum(one.warnings for one in progress.values()),
             make.errors,  # configure prints errors of its own trials, which mean nothing
         )
+
+    def _last_line(self, current: StepState | None) -> str:
+        log = self._logs.get(current.id) if current is not None else None
+        return plain_line(log.progress.last) if log is not None else ""
 
     def _measure(self, run: RunState, now: float) -> Usage | None:
         if not run.active:

@@ -112,7 +112,7 @@ class BuildScreen(StageScreen):
 
     def _show_log_or_card(self, view: View) -> None:
         step = next((step for step in view.run.steps if step.id == self.rows.row_id), None)
-        card = self._card_wanted and step is not None and step.state == "failed"
+        card = self._card_wanted and step is not None and step.state == "failed" and step.id not in _LATER
         self.query_one(LogView).display = not card
         self.query_one("#card").display = card
         if step is not None:
@@ -318,7 +318,9 @@ def _sentences(view: View) -> tuple[str, str]:
             notes or _("Enter shows what was measured."),
         )
     if run.state == "failed":
-        what = view.failure.what if view.failure is not None else run.failure
+        what = view.failure.what if view.failure is not None else ""
+        if step in _LATER:
+            return run.failure or what, _("Enter shows what was found; r does it again; n starts a new build.")
         return run.failure or what, _("r resumes once the cause is gone; n starts a new build.")
     if run.state == "stopped":
         return _("You stopped this build in {step}.").format(step=step), _after(view)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -120,7 +121,7 @@ class ChooseScreen(StageScreen):
                 *((_("Because") if place == 0 else "", _(why)) for place, why in enumerate(choice.reasons)),
                 *((_("Leaves out") if place == 0 else "", _(lost)) for place, lost in enumerate(choice.lost)),
                 (_("The guide"), _(choice.guide)),
-                (_("Without a screen"), _command(choice)),
+                (_("Without a screen"), _command(choice, self.wizard.session.wishes)),
             ],
         )
 
@@ -135,7 +136,7 @@ class ChooseScreen(StageScreen):
         if choice is None:
             self.refuse(_("No row is highlighted yet."))
         else:
-            self.copy(_command(choice))
+            self.copy(_command(choice, self.wizard.session.wishes))
 
     def action_go_on(self) -> None:
         choice = self._choices.get(self.rows.row_id)
@@ -150,5 +151,16 @@ class ChooseScreen(StageScreen):
             self.wizard.visit("configure")
 
 
-def _command(choice: Choice) -> str:
-    return f"mpiwizard run --recipe {choice.recipe} --release {choice.release} --source {choice.source} --yes"
+def _command(choice: Choice, wishes: Wishes) -> str:
+    """What does the same without a screen."""
+    given = {
+        "--recipe": choice.recipe,
+        "--release": choice.release,
+        "--source": choice.source,
+        "--archive": wishes.archive if choice.source == "archive" else "",
+        "--mirror": wishes.mirror,
+        "--prefix": wishes.prefix,
+    }
+    return shlex.join(
+        ["mpiwizard", "run", *(word for option, value in given.items() if value for word in (option, value)), "--yes"]
+    )

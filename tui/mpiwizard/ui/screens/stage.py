@@ -74,6 +74,11 @@ class StageScreen(Screen[None]):
         return self.query_one(Rows)
 
     @property
+    def is_whole(self) -> bool:
+        """True from the moment the widgets are there until the app closes and takes them away."""
+        return bool(self.query(Rail)) and bool(self.query(Keys))
+
+    @property
     def too_small(self) -> bool:
         return self.app.size.width < 60 or self.app.size.height < 16
 
@@ -115,9 +120,13 @@ class StageScreen(Screen[None]):
         try:
             answer = question()
         except Exception as error:
-            self.wizard.from_thread(self.failed, as_sentence(error))
+            self.wizard.from_thread(self._answer, self.failed, as_sentence(error))
         else:
-            self.wizard.from_thread(then, answer)
+            self.wizard.from_thread(self._answer, then, answer)
+
+    def _answer(self, then: Callable[[_Answer], Any], answer: _Answer) -> None:
+        if self.is_whole:
+            then(answer)
 
     def failed(self, sentence: str) -> None:
         """A stage could not do what was asked."""

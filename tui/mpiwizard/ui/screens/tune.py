@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from textual.binding import Binding
@@ -53,7 +54,7 @@ class TuneScreen(StageScreen):
         if tuning is None:
             if state == "running":
                 done = ngettext("{count} trial done.", "{count} trials done.", len(trials)).format(count=len(trials))
-                return _("Measuring with and without each setting, turn by turn"), done
+                return _("Measuring with and without each setting, turn by turn"), view.last or done
             if state == "failed":
                 return view.run.failure or _("Tuning failed."), _("4 shows the log of the step.")
             return _("Nothing was tuned yet"), _("Tuning follows the build by itself.")
@@ -128,7 +129,7 @@ def _rows(trials: tuple[Trial, ...], tuning: Tuning | None) -> Iterator[Row]:
     if tuning is not None and tuning.written:
         yield heading(_("WRITTEN, WITH AN UNDO"))
         for written in tuning.written:
-            yield Row(_FILE + written.path, (_(written.what), written.path))
+            yield Row(_FILE + written.path, (PurePath(written.path).name, _(written.what)))
 
 
 def _change(trial: Trial) -> str:

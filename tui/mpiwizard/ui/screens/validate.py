@@ -57,7 +57,7 @@ class ValidateScreen(StageScreen):
             return view.report.headline, f"{checks}. {view.report.machine}"
         state = self.wizard.walk.state("validate")
         if state == "running":
-            return _("Proving that this Open MPI works, and how fast"), f"{checks}."
+            return _("Proving that this Open MPI works, and how fast"), view.last or f"{checks}."
         if state == "failed":
             return view.run.failure or _("Validation failed."), _("4 shows the log of the step.")
         return _("Nothing was validated yet"), _("Validation follows tuning by itself.")

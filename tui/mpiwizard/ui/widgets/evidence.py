@@ -26,11 +26,13 @@ class Evidence(VerticalScroll, can_focus=False):
         picture: str = "",
     ) -> None:
         """Replace what is shown; empty sentences and pairs are left out."""
-        self.query_one(Static).update(_compose(title, sentences, pairs, picture))
+        self.query_one(Static).update(_compose(title, sentences, pairs, (picture, self.app.theme_variables["primary"])))
         self.scroll_home(animate=False)
 
 
-def _compose(title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, str]], picture: str) -> RenderableType:
+def _compose(
+    title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, str]], picture: tuple[str, str]
+) -> RenderableType:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -45,6 +47,6 @@ def _compose(title: str, sentences: Iterable[str], pairs: Iterable[tuple[str, st
     parts += [Text(sentence) for sentence in sentences if sentence]
     if grid.row_count:
         parts.append(grid)
-    if picture:
-        parts.append(Text(picture, "blue", no_wrap=True))
+    if picture[0]:
+        parts.append(Text(*picture, no_wrap=True))
     return Group(*parts)

@@ -136,10 +136,10 @@ class LogView(ScrollView, can_focus=True):
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        if new_value < old_value:
-            self.follow = False
-        elif self.is_vertical_scroll_end:
+        if self.is_vertical_scroll_end:  # also when another file is shorter
             self.follow = True
+        elif new_value < old_value:
+            self.follow = False
 
     def notify_style_update(self) -> None:
         super().notify_style_update()

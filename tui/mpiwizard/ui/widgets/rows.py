@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual import events
 from textual.binding import Binding
 from textual.content import Content
@@ -88,7 +89,8 @@ class Rows(OptionList, inherit_bindings=False):
         if self.highlighted is None or self.scroll_offset.y + y != self.highlighted:
             return strip
         marker = next((segment.style for segment in strip), None)
-        return Strip.join([Strip([Segment("▸", marker)], 1), strip.crop(1)])
+        strip = Strip.join([Strip([Segment("▸", marker)], 1), strip.crop(1)])
+        return strip.apply_style(Style(reverse=True)) if self.app.no_color else strip
 
     def _place_cursor(self) -> None:
         """Braille displays and magnifiers follow the terminal's own cursor."""
