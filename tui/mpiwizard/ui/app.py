@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-from collections.abc import Callable, Iterable
-from concurrent.futures import CancelledError
+from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from textual.app import App, ScreenStackError, SystemCommand
+from textual.app import App, SystemCommand
 from textual.binding import Binding
 from textual.screen import Screen
 from textual.theme import Theme
-from textual.worker import get_current_worker
 
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
@@ -133,14 +131,6 @@ class WizardApp(App[None]):
     def _ended_by(self, number: int) -> None:
         self.exit(return_code=128 + number)  # leaves the terminal as it was
 
-    def from_thread(self, call: Callable[..., Any], *values: Any) -> None:
-        """Call something of the interface from a thread and wait for it; nothing once the app is closing."""
-        try:
-            if not get_current_worker().is_cancelled:
-                self.call_from_thread(call, *values)
-        except (ScreenStackError, CancelledError):
-            return
-
     def visit(self, stage: str) -> None:
         """Show a stage, or say why there is nothing to show yet."""
         if why := self._why_not(stage):
@@ -212,9 +202,9 @@ class WizardApp(App[None]):
             if self.walk.run is not None:
                 self.stages.stop(self.walk.run.id)
         except WizardError as error:
-            self.from_thread(self._lost, str(error))
+            self.call_later(self._lost, str(error))
         else:
-            self.from_thread(self.exit)
+            self.call_later(self.exit)
 
     def _why_not(self, stage: str) -> str:
         walk = self.walk
@@ -236,9 +226,9 @@ class WizardApp(App[None]):
         try:
             view = watch.look()
         except Exception as error:
-            self.from_thread(self._lost, as_sentence(error))
+            self.call_later(self._lost, as_sentence(error))
         else:
-            self.from_thread(self._seen, watch, view)
+            self.call_later(self._seen, watch, view)
         finally:
             self._looking = False
 

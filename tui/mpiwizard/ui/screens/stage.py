@@ -120,9 +120,9 @@ class StageScreen(Screen[None]):
         try:
             answer = question()
         except Exception as error:
-            self.wizard.from_thread(self._answer, self.failed, as_sentence(error))
+            self.call_later(self._answer, self.failed, as_sentence(error))
         else:
-            self.wizard.from_thread(self._answer, then, answer)
+            self.call_later(self._answer, then, answer)
 
     def _answer(self, then: Callable[[_Answer], Any], answer: _Answer) -> None:
         if self.is_whole:
