@@ -239,15 +239,14 @@ class WizardApp(App[None]):
         self.walk.runs(view.run)
         for screen in (self.screen, *self.screen_stack):
             if isinstance(screen, StageScreen):
-                if screen.is_whole:
-                    screen.refresh_rail()
-                    screen.run_changed(view)
+                screen.refresh_rail()
+                screen.run_changed(view)
                 break
 
     def _lost(self, sentence: str) -> None:
         self._watch = None
         self.walk.mark("build", "failed")
-        if isinstance(self.screen, StageScreen) and self.screen.is_whole:
+        if isinstance(self.screen, StageScreen):
             self.screen.refresh_rail()
             self.screen.headline(sentence)
 

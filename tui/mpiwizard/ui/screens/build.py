@@ -53,11 +53,15 @@ class BuildScreen(StageScreen):
         super().__init__()
         self._current = ""
         self._card_wanted = True
+        self.meter = Static(id="meter", markup=False)
+        self.log_view = LogView()
+        self.card = Evidence(id="card")
 
     def panes(self) -> ComposeResult:
-        yield Static(id="meter", markup=False)
-        yield LogView(self.wizard.hertz)
-        yield Evidence(id="card")
+        self.log_view.hertz = self.wizard.hertz
+        yield self.meter
+        yield self.log_view
+        yield self.card
 
     def on_mount(self) -> None:
         self.headline(_("Looking at the run"))
@@ -88,17 +92,17 @@ class BuildScreen(StageScreen):
         if action == "enlarge":
             return False
         if action == "follow":
-            return not self.query_one(LogView).follow
+            return not self.log_view.follow
         return True
 
     def run_changed(self, view: View) -> None:
         moved = self._move_highlight(view.run)
         self.headline(*_sentences(view))
         self.rows.show(list(_rows(view)), highlight=moved)
-        self.query_one("#meter", Static).update(_meter(view))
+        self.meter.update(_meter(view))
         self._show_log_or_card(view)
         self.refresh_bindings()
-        if moved in _LATER and view.run.active and self.query_one(LogView).follow:
+        if moved in _LATER and view.run.active and self.log_view.follow:
             self.wizard.visit(moved)
 
     def _move_highlight(self, run: RunState) -> str:
@@ -113,16 +117,16 @@ class BuildScreen(StageScreen):
     def _show_log_or_card(self, view: View) -> None:
         step = next((step for step in view.run.steps if step.id == self.rows.row_id), None)
         card = self._card_wanted and step is not None and step.state == "failed" and step.id not in _LATER
-        self.query_one(LogView).display = not card
-        self.query_one("#card").display = card
+        self.log_view.display = not card
+        self.card.display = card
         if step is not None:
-            self.query_one(LogView).open(Path(view.run.folder) / f"{step.id}.log")
+            self.log_view.open(Path(view.run.folder) / f"{step.id}.log")
             if card and view.failure is not None:
                 self._fill_card(view.failure, str(Path(view.run.folder) / f"{step.id}.log"))
 
     def _fill_card(self, failure: FailureCard, log: str) -> None:
         line = _("{file}, line {line}").format(file=log, line=failure.line) if failure.line else log
-        self.query_one("#card", Evidence).show(
+        self.card.show(
             failure.what,
             [],
             [
@@ -145,12 +149,12 @@ class BuildScreen(StageScreen):
             self.refuse(_("“{pattern}” is not in this log.").format(pattern=event.pattern))
 
     def on_entry_closed(self, event: Entry.Closed) -> None:
-        self.query_one(LogView).focus()
+        self.log_view.focus()
         if event.text:
-            self.query_one(LogView).find(event.text)
+            self.log_view.find(event.text)
 
     def action_follow(self) -> None:
-        log = self.query_one(LogView)
+        log = self.log_view
         log.marked = None
         log.follow = True
         log.poll()
@@ -160,7 +164,7 @@ class BuildScreen(StageScreen):
         self.type_in(_("search the log of this step; a regular expression is welcome"))
 
     def action_warning(self) -> None:
-        self.query_one(LogView).find(r"\bwarning: |\berror: ")
+        self.log_view.find(r"\bwarning: |\berror: ")
 
     def action_card(self) -> None:
         self._card_wanted = not self._card_wanted
@@ -168,14 +172,14 @@ class BuildScreen(StageScreen):
             self._show_log_or_card(self.wizard.view)
 
     def action_copy(self) -> None:
-        self.copy(self.query_one(LogView).line_text())
+        self.copy(self.log_view.line_text())
 
     def action_pager(self) -> None:
         import os
         import shlex
         import subprocess
 
-        path = self.query_one(LogView).path
+        path = self.log_view.path
         if path is None or not path.exists():
             self.refuse(_("This step has written no log yet."))
             return

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 
 from textual.binding import Binding
 from textual.content import Content
-from textual.widgets import Static
 
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import GOOD
-from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
@@ -81,7 +79,7 @@ class ChooseScreen(StageScreen):
             first = _("No way to an MPI is open on this machine; each row says what is in its way.")
         else:
             first = _("Ranking the ways to an MPI on this machine")
-        self.query_one("#headline", Static).update(Content.assemble((first, "bold"), "\n", self._question()))
+        self.top.update(Content.assemble((first, "bold"), "\n", self._question()))
 
     def _question(self) -> Content:
         now = self.wizard.session.wishes.matters
@@ -114,7 +112,7 @@ class ChooseScreen(StageScreen):
         choice = self._choices.get(row_id)
         if choice is None:
             return
-        self.query_one(Evidence).show(
+        self.evidence.show(
             _(choice.title),
             [_(choice.why_not)],
             [

@@ -15,7 +15,6 @@ from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import LOOK
-from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
@@ -41,10 +40,11 @@ class ConfigureScreen(StageScreen):
         super().__init__()
         self._made_from: tuple[Any, ...] | None = None
         self._problem = ""
+        self._command = Static(id="command", markup=False)
         self._starting = False
 
     def foot(self) -> ComposeResult:
-        yield Static(id="command", markup=False)
+        yield self._command
 
     def entered(self) -> None:
         walk, session = self.wizard.walk, self.wizard.session
@@ -72,7 +72,7 @@ class ConfigureScreen(StageScreen):
         self._announce()
         self.rows.show(list(self._rows(plan)))
         self.show_evidence(self.rows.row_id)
-        self.query_one("#command", Static).update(Content.assemble(("$ ", "bold $primary"), _shortened(plan)))
+        self._command.update(Content.assemble(("$ ", "bold $primary"), _shortened(plan)))
 
     def failed(self, sentence: str) -> None:
         self._made_from = None
@@ -112,10 +112,9 @@ class ConfigureScreen(StageScreen):
         plan = self.wizard.walk.plan
         if plan is None:
             return
-        evidence = self.query_one(Evidence)
         if row_id.startswith(_STEP):
             step = plan.step(row_id.removeprefix(_STEP))
-            evidence.show(
+            self.evidence.show(
                 _(step.title),
                 [],
                 [
@@ -126,7 +125,7 @@ class ConfigureScreen(StageScreen):
             return
         option = next((option for option in plan.options if option.id == row_id), None)
         if option is not None:
-            evidence.show(
+            self.evidence.show(
                 option.argument,
                 [_(option.reason)],
                 [

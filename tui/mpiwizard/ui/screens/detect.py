@@ -13,7 +13,6 @@ from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import sign, style
-from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ class DetectScreen(StageScreen):
     def show_evidence(self, row_id: str) -> None:
         fact = self._facts.get(row_id)
         if fact is None:
-            self.query_one(Evidence).show("")
+            self.evidence.show("")
             return
         if fact.claims and fact.claims not in self._claims:
             self._claims[fact.claims] = ()
@@ -160,7 +159,7 @@ class DetectScreen(StageScreen):
                 lambda: (fact.claims, self.wizard.stages.claims(fact.claims)),
                 self._claims_found,
             )
-        self.query_one(Evidence).show(
+        self.evidence.show(
             f"{fact.label}: {fact.text}",
             [_(fact.meaning)],
             [

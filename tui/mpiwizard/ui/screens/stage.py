@@ -43,11 +43,18 @@ class StageScreen(Screen[None]):
         Binding("question_mark", "help", _("help"), key_display="?"),
     ]
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.rail = Rail(self.stage)
+        self.top = Static(id="headline", markup=False)
+        self.rows = Rows(*self.columns)
+        self.evidence = Evidence(id="evidence")
+
     def compose(self) -> ComposeResult:
-        yield Rail(self.stage)
-        yield Static(id="headline", markup=False)
+        yield self.rail
+        yield self.top
         with Container(id="body"):
-            yield Rows(*self.columns)
+            yield self.rows
             yield from self.panes()
         yield from self.foot()
         yield Keys()
@@ -59,7 +66,7 @@ class StageScreen(Screen[None]):
 
     def panes(self) -> ComposeResult:
         """What stands below or beside the rows."""
-        yield Evidence(id="evidence")
+        yield self.evidence
 
     def foot(self) -> ComposeResult:
         """What stands above the keys."""
@@ -70,21 +77,12 @@ class StageScreen(Screen[None]):
         return cast("WizardApp", self.app)
 
     @property
-    def rows(self) -> Rows:
-        return self.query_one(Rows)
-
-    @property
-    def is_whole(self) -> bool:
-        """True from the moment the widgets are there until the app closes and takes them away."""
-        return bool(self.query(Rail)) and bool(self.query(Keys))
-
-    @property
     def too_small(self) -> bool:
         return self.app.size.width < 60 or self.app.size.height < 16
 
     def headline(self, first: str, second: str = "") -> None:
         """The answer in one sentence, and what happens next in another."""
-        self.query_one("#headline", Static).update(Content.assemble((first, "bold"), "\n", (second, "dim")))
+        self.top.update(Content.assemble((first, "bold"), "\n", (second, "dim")))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Nothing happens unseen: in a terminal that is too small only Ctrl+Q works, which is the app's."""
@@ -106,7 +104,7 @@ class StageScreen(Screen[None]):
 
     def refresh_rail(self) -> None:
         walk = self.wizard.walk
-        self.query_one(Rail).states = tuple(walk.state(stage) for stage in STAGES)
+        self.rail.states = tuple(walk.state(stage) for stage in STAGES)
 
     def offers(self, action: str) -> bool:
         """Whether the line of keys names this action now. An action that is not offered says why when called."""
@@ -120,13 +118,9 @@ class StageScreen(Screen[None]):
         try:
             answer = question()
         except Exception as error:
-            self.call_later(self._answer, self.failed, as_sentence(error))
+            self.call_later(self.failed, as_sentence(error))
         else:
-            self.call_later(self._answer, then, answer)
-
-    def _answer(self, then: Callable[[_Answer], Any], answer: _Answer) -> None:
-        if self.is_whole:
-            then(answer)
+            self.call_later(then, answer)
 
     def failed(self, sentence: str) -> None:
         """A stage could not do what was asked."""

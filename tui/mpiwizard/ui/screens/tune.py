@@ -12,7 +12,6 @@ from mpiwizard.core.format import percent, quantity
 from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import GOOD
-from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ class TuneScreen(StageScreen):
             written = next((one for one in _written(view) if _FILE + one.path == row_id), None)
             if written is not None:
                 pairs = [(_("What"), _(written.what)), (_("Undo"), _(written.undo))]
-                self.query_one(Evidence).show(written.path, [], pairs)
+                self.evidence.show(written.path, [], pairs)
             return
         trial = next((one for one in view.trials if one.id == row_id), None)
         if trial is not None:
@@ -91,7 +90,7 @@ class TuneScreen(StageScreen):
     def _show_trial(self, trial: Trial, view: View) -> None:
         undo = next((one.undo for one in _written(view) if trial.kept), "")
         line = trial.setting if trial.kept else _("none; the setting would be {setting}").format(setting=trial.setting)
-        self.query_one(Evidence).show(
+        self.evidence.show(
             _(trial.label),
             [_(trial.verdict)],
             [

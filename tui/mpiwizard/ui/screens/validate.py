@@ -11,7 +11,6 @@ from mpiwizard.core.format import quantity
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import GOOD, LOOK
-from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ class ValidateScreen(StageScreen):
             return
         if row_id == _ALL_PASSED:
             labels = " · ".join(_(check.label) for check in view.checks if check.passed)
-            self.query_one(Evidence).show(_("What was checked"), [labels])
+            self.evidence.show(_("What was checked"), [labels])
         elif row_id.startswith(_CHECK):
             check = next((one for one in view.checks if _CHECK + one.id == row_id), None)
             if check is not None:
@@ -96,19 +95,18 @@ class ValidateScreen(StageScreen):
                 self._show_metric(metric)
 
     def _show_check(self, check: Check) -> None:
-        self.query_one(Evidence).show(
+        self.evidence.show(
             _(check.label),
             [_(check.detail)],
             [(_("Command"), check.command), (_("To do"), _(check.next))],
         )
 
     def _show_metric(self, metric: Metric) -> None:
-        evidence = self.query_one(Evidence)
         spread = ""
         if metric.spread is not None:
             low, high = (quantity(value, metric.unit) for value in metric.spread)
             spread = _("{low} to {high} in {count} samples").format(low=low, high=high, count=metric.samples)
-        evidence.show(
+        self.evidence.show(
             f"{_(metric.label)}: {quantity(metric.value, metric.unit, metric.spread)}",
             [_(metric.verdict)],
             [
@@ -134,7 +132,7 @@ class ValidateScreen(StageScreen):
             for one in metric.expectations
             if one.unit == metric.unit and one.low is not None and one.high is not None
         ]
-        room = self.query_one(Evidence).scrollable_content_region
+        room = self.evidence.scrollable_content_region
         return curve_chart(
             metric.curve, metric.unit, max(room.width, 20), max(8, room.height // 2), bands[0] if bands else None
         )

@@ -15,8 +15,12 @@ if TYPE_CHECKING:
 class Evidence(VerticalScroll, can_focus=False):
     """A title, sentences, and labelled lines such as where a value was read."""
 
+    def __init__(self, id: str) -> None:
+        super().__init__(id=id)
+        self._text = Static("", markup=False)
+
     def compose(self) -> Iterable[Static]:
-        yield Static("", markup=False)
+        yield self._text
 
     def show(
         self,
@@ -26,7 +30,7 @@ class Evidence(VerticalScroll, can_focus=False):
         picture: str = "",
     ) -> None:
         """Replace what is shown; empty sentences and pairs are left out."""
-        self.query_one(Static).update(_compose(title, sentences, pairs, (picture, self.app.theme_variables["primary"])))
+        self._text.update(_compose(title, sentences, pairs, (picture, self.app.theme_variables["primary"])))
         self.scroll_home(animate=False)
 
 
