@@ -501,3 +501,25 @@ async def test_what_is_not_in_the_log_is_said() -> None:
         await shown(pilot, "make 62 %")
         await pilot.press("slash", *"nowhere[", "enter")
         await shown(pilot, "“nowhere[” is not in this log")
+
+
+async def test_a_stop_that_fails_is_said_and_stays_readable() -> None:
+    stages = FixedStages(run=run_at("make", "running"), fails={"stop": "The run does not end; look for its processes."})
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("s")
+        await shown(pilot, "Stop this build?")
+        await pilot.press("down", "enter")
+        await shown(pilot, "The run does not end", "make 62 %")
+
+
+async def test_a_decision_that_cannot_be_kept_does_not_end_the_wizard() -> None:
+    class ReadOnly(FixedStages):
+        def remember(self, session: Session) -> None:
+            raise PermissionError(13, "Permission denied")
+
+    app = WizardApp(ReadOnly())
+    async with app.run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await shown(pilot, "not kept for the next start")

@@ -23,6 +23,8 @@ from mpiwizard.ui.signs import STAGES, stage_title
 from mpiwizard.ui.walk import Walk
 
 if TYPE_CHECKING:
+    from textual.timer import Timer
+
     from mpiwizard.core.build.model import RunState
     from mpiwizard.core.context import Context, Wishes
     from mpiwizard.core.session import Session
@@ -99,6 +101,7 @@ class WizardApp(App[None]):
         self.view: View | None = None
         self._session: Session | None = None
         self._watch: Watch | None = None
+        self._looks: Timer | None = None
         self._looking = False
         self._first_run = run_id
 
@@ -114,7 +117,10 @@ class WizardApp(App[None]):
         from msgspec.structs import replace
 
         self._session = replace(self.session, **changes)
-        self.stages.remember(self._session)
+        try:
+            self.stages.remember(self._session)
+        except OSError as error:
+            self.notify(_("This decision is not kept for the next start: {error}").format(error=error), markup=False)
 
     def get_default_screen(self) -> Screen[Any]:
         return _stage_screen(self.DEFAULT_MODE)
@@ -142,10 +148,9 @@ class WizardApp(App[None]):
         """Follow this run from now on."""
         from mpiwizard.ui.watch import Watch
 
-        first = self._watch is None
         self._watch = Watch(self.stages, run_id)
-        if first:
-            self.set_interval(1 / _LOOKS_PER_SECOND, self._look)
+        if self._looks is None:
+            self._looks = self.set_interval(1 / _LOOKS_PER_SECOND, self._look)
         self._look()
 
     def action_leave(self) -> None:

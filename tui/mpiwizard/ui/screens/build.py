@@ -239,7 +239,7 @@ class BuildScreen(StageScreen):
             self.refuse(_("Tune and validate follow by themselves when the build is done."))
 
     def failed(self, sentence: str) -> None:
-        self.headline(sentence)
+        self.refuse(sentence)  # the headline belongs to the run, and is written anew at every look
 
     def _finished(self, step_id: str) -> bool:
         run = self.run
@@ -259,6 +259,9 @@ def _rows(view: View) -> Iterator[Row]:
             detail = _progress(view, step)
         elif step.id in decisions and step.state != "waiting":
             detail = _decision(decisions[step.id].action, decisions[step.id].why)
+            detail = (
+                detail if step.state == "done" else _("{state}; it {what}").format(state=word(step.state), what=detail)
+            )
         yield Row(step.id, (step.id, time, detail), sign(step.state), style(step.state), step.state == "waiting")
 
 
