@@ -33,7 +33,7 @@ def main() -> None:
     for name in STEPS:
         step = run.plan.step(name)
         argv = [argument.replace(run.plan.prefix, str(prefix)) for argument in step.argv]
-        environment = step_environment(os.environ, step.environment, "by-hand")
+        environment = step_environment(os.environ, step.environment, folder)
         with (folder / f"{name}.log").open("wb") as log:
             started = time.monotonic()
             subprocess.run(argv, cwd=build, env=environment, stdout=log, stderr=log, check=True)

@@ -15,6 +15,7 @@ class Term:
     def __init__(self, argv: list[str], columns: int = 80, rows: int = 24, **environment: str) -> None:
         self.screen = pyte.Screen(columns, rows)
         self._stream = pyte.ByteStream(self.screen)
+        self.raw = b""  # all that the program sent
         clean = {
             name: value
             for name, value in os.environ.items()
@@ -34,7 +35,9 @@ class Term:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             try:
-                self._stream.feed(self.child.read_nonblocking(65536, timeout=left))
+                sent = self.child.read_nonblocking(65536, timeout=left)
+                self.raw += sent
+                self._stream.feed(sent)
             except pexpect.TIMEOUT:
                 return True
             except pexpect.EOF:

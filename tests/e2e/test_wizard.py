@@ -59,10 +59,10 @@ def wizard(tmp_path: Path, context: Context) -> Iterator[Open]:
 
 @pytest.fixture
 def slow_compiler(tmp_path: Path) -> str:
-    """A folder with a gcc that takes 0.3 s longer for each file of the miniature."""
+    """A folder with a gcc that takes a second longer for each file of the miniature."""
     compiler = tmp_path / "slow" / "gcc"
     compiler.parent.mkdir()
-    compiler.write_text('#!/bin/sh\ncase "$*" in *src/part*) sleep 0.3 ;; esac\nexec /usr/bin/gcc "$@"\n')
+    compiler.write_text('#!/bin/sh\ncase "$*" in *src/part*) sleep 1 ;; esac\nexec /usr/bin/gcc "$@"\n')
     compiler.chmod(0o755)
     return str(compiler.parent)
 
@@ -140,7 +140,7 @@ def test_after_a_crash_the_wizard_says_what_is_done_and_resumes(
     to_the_build(term)
     (run,) = list_runs(context.folders)
     give_up = time.monotonic() + 30
-    while len(list(Path(run.plan.build_folder).glob("src/*.o"))) < 6:
+    while len(list(Path(run.plan.build_folder).glob("src/*.o"))) < 4:
         term.pump(0.05)
         assert time.monotonic() < give_up, term.text
     term.child.kill(signal.SIGKILL)
@@ -159,13 +159,14 @@ def test_sigterm_restores_the_terminal(wizard: Open, tmp_path: Path) -> None:
     term.wait_for("Enter Choose")
     term.child.kill(signal.SIGTERM)
     assert term.status() == 143
-    assert "Choose" not in term.text
+    for restored in (b"\x1b[?1049l", b"\x1b[?25h"):  # the main screen, the cursor
+        assert term.raw.rfind(restored) > term.raw.rfind(restored[:-1] + (b"h" if restored.endswith(b"l") else b"l"))
 
 
 def test_a_dumb_terminal_gets_one_sentence(wizard: Open) -> None:
     term = wizard(TERM="dumb")
     assert term.status() == 2
-    assert "TERM is dumb" in " ".join(term.text.split())
+    assert "TERM is dumb" in term.text.replace("\n", "")
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(59, 24), (80, 15), (40, 10), (20, 5)])

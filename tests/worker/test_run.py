@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.worker.conftest import MINIATURE, wait, wait_for_end
+from tests.worker.conftest import BUILD_STEPS, MINIATURE, wait, wait_for_end
 
 from mpiwizard import worker
 from mpiwizard.core.build.journal import read_journal
@@ -78,8 +79,6 @@ def test_the_worker_lives_on_when_all_that_started_it_is_killed(context: Context
         "worker.start(Context.of_person(), msgspec.json.decode(Path(sys.argv[1]).read_bytes(), type=Plan))\n"
         "print('started', flush=True); time.sleep(60)\n"
     )
-    import msgspec
-
     (tmp_path / "plan.json").write_bytes(msgspec.json.encode(plan))
     environment = {
         **os.environ,
@@ -167,6 +166,30 @@ def test_configure_interrupted_is_done_again_in_a_clean_folder(context: Context,
     worker.resume(context, run_id)
     assert wait_for_end(context, run_id).state == "done"
     assert not leftover.exists()
+
+
+@pytest.mark.parametrize("step", BUILD_STEPS)
+def test_a_run_cut_off_in_any_step_is_resumed_to_its_end(context: Context, make: Make, step: str) -> None:
+    """The worker and its command are killed in the moment the step begins."""
+    plan = make()
+    whole, held = plan.step(step), ("/bin/sh", "-c", "sleep 60")
+    steps = tuple(replace(whole, argv=held) if one.id == step else one for one in plan.steps)
+    run_id = worker.start(context, replace(plan, steps=steps))
+    run = wait(context, run_id, lambda run: any(one.id == step and one.state == "running" for one in run.steps))
+    for pid in worker._processes_of(run, with_commands=True):
+        os.kill(pid, signal.SIGKILL)
+    wait(context, run_id, lambda run: run.state == "interrupted")
+    (Path(run.folder) / "plan.json").write_bytes(msgspec.json.encode(plan))
+    worker.resume(context, run_id)
+    assert wait_for_end(context, run_id).state == "done"
+
+
+def test_a_run_of_the_same_name_elsewhere_is_never_touched(context: Context, make: Make, tmp_path: Path) -> None:
+    plan = slowed(make(), tmp_path)
+    worker.start(context, plan)
+    run = wait(context, plan.run, in_make(1))
+    elsewhere = replace(run, folder=str(tmp_path / "elsewhere" / plan.run))
+    assert list(worker._processes_of(elsewhere, with_commands=True)) == []
 
 
 def test_two_runs_cannot_build_into_one_prefix(context: Context, make: Make, tmp_path: Path) -> None:

@@ -149,8 +149,8 @@ def _processes_of(run: RunState, *, with_commands: bool) -> Iterator[int]:
 
     The mark also finds a process that left its group and its session.
     """
-    worker = f"MPIWIZARD_WORKER={run.id}".encode()
-    command = f"MPIWIZARD_RUN={run.id}".encode()
+    worker = f"MPIWIZARD_WORKER={run.folder}".encode()
+    command = f"MPIWIZARD_RUN={run.folder}".encode()
     for entry in os.listdir("/proc"):
         if not entry.isdigit() or int(entry) == os.getpid():
             continue

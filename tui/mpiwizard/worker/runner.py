@@ -50,7 +50,7 @@ def run(folder: Path) -> int:
     if os.fork():
         os._exit(0)  # the interface reaps this half at once; no zombie later
     # exec renews the environment that /proc shows, so that `stop` finds the worker by its mark.
-    os.environ["MPIWIZARD_WORKER"] = folder.name
+    os.environ["MPIWIZARD_WORKER"] = str(folder)
     inherited = [lock for lock in locks if lock is not None]
     for lock in inherited:
         os.set_inheritable(lock, True)
@@ -126,7 +126,7 @@ class _Worker:
     def _prepare(self, plan: Plan, step: Step, decision: Decision) -> None:
         (self._folder / f"{step.id}.result.json").unlink(missing_ok=True)
         if decision.action == CLEAN:
-            shutil.rmtree(step.folder, ignore_errors=True)
+            shutil.rmtree(plan.build_folder, ignore_errors=True)
         if decision.action not in (CONTINUE, FIRST):
             (self._folder / f"{step.id}.log").unlink(missing_ok=True)
         if decision.action == CONTINUE and (torn := remove_torn(Path(step.folder))):
@@ -150,7 +150,7 @@ class _Worker:
                 start_new_session=True,
                 pass_fds=self._command_locks,
                 cwd=step.folder,
-                env=step_environment(os.environ, step.environment, plan.run),
+                env=step_environment(os.environ, step.environment, self._folder),
             )
         finally:
             os.close(log)

@@ -7,6 +7,7 @@ is kept either cannot change the result, or is needed to reach the source.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 KEPT = (
     "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "PATH", "LANG",
@@ -18,7 +19,7 @@ KEPT = (
 )  # fmt: skip
 
 
-def step_environment(surroundings: Mapping[str, str], planned: Mapping[str, str], run: str) -> dict[str, str]:
-    """The whole environment of a step. MPIWIZARD_RUN marks every process of a run, so none can hide."""
+def step_environment(surroundings: Mapping[str, str], planned: Mapping[str, str], run: Path) -> dict[str, str]:
+    """The whole environment of a step of the run in folder `run`, by which each of its processes can be found."""
     kept = {name: surroundings[name] for name in KEPT if name in surroundings}
-    return {**kept, **planned, "MPIWIZARD_RUN": run}
+    return {**kept, **planned, "MPIWIZARD_RUN": str(run)}

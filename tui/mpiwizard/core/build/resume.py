@@ -17,7 +17,7 @@ KEEP, AGAIN, CLEAN, CONTINUE, FIRST = "keep", "again", "clean", "continue", "fir
 
 
 class Decision(Struct, frozen=True):
-    """What happens to one step. `action`: keep, first, again, clean (folder made anew) or continue."""
+    """What happens to one step. `action`: keep, first, again, clean (build folder made anew) or continue."""
 
     step: str
     action: str

@@ -33,7 +33,7 @@ class Step(Struct, frozen=True, omit_defaults=True):
     script: tuple[str, ...]
     seconds: float  # estimate on this machine
     deadline: float  # seconds after which it is ended
-    safe_again: str = "again"  # after an interruption: again, clean (folder made anew) or continue
+    safe_again: str = "again"  # after an interruption: again, clean (build folder made anew) or continue
 
 
 class Plan(Struct, frozen=True):

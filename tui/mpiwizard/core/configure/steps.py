@@ -62,7 +62,7 @@ def _source_steps(work: Work) -> tuple[Step, ...]:
     return (
         _own_step(work, "fetch", _("Fetch the source"), _fetch_script(work), 2 * HOUR),
         _own_step(work, "verify", _("Verify the archive"), _verify_script(work), 600.0),
-        _own_step(work, "unpack", _("Unpack it"), unpack, 1800.0, safe_again="clean"),
+        _own_step(work, "unpack", _("Unpack it"), unpack, 1800.0),
     )
 
 
@@ -85,11 +85,11 @@ def _proof_steps(work: Work) -> tuple[Step, ...]:
 
 
 def _own_step(
-    work: Work, step: str, title: str, script: Sequence[str], deadline: float, safe_again: str = "again"
+    work: Work, step: str, title: str, script: Sequence[str], deadline: float
 ) -> Step:
     argv = (sys.executable, "-m", "mpiwizard.worker", "step", step, work.places.run)
     seconds = work.seconds[step]
-    return Step(step, title, argv, work.places.run, {}, tuple(script), seconds, deadline, safe_again)
+    return Step(step, title, argv, work.places.run, {}, tuple(script), seconds, deadline)
 
 
 def _command_step(
