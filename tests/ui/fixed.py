@@ -22,7 +22,7 @@ from mpiwizard.core.recipes import Claim, Expectation
 from mpiwizard.core.session import Session
 from mpiwizard.core.tune.model import Trial, Tuning, Written
 from mpiwizard.core.validate.model import Check, Metric, Report
-from mpiwizard.ui.usage import Usage
+from mpiwizard.worker.usage import Usage
 
 START = 1_900_000_000.0
 RUN = "20300317-174640-4.1.4"

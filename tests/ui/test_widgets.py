@@ -14,7 +14,6 @@ from tests.ui.pilot import until
 from textual.app import App, ComposeResult
 
 from mpiwizard.ui.signs import STAGES, sign, stage_title, word
-from mpiwizard.ui.usage import Meter
 from mpiwizard.ui.walk import Walk
 from mpiwizard.ui.widgets.chart import curve_chart
 from mpiwizard.ui.widgets.log_view import LogView
@@ -74,25 +73,6 @@ def test_a_run_that_goes_on_is_never_called_outdated() -> None:
     walk.runs(run_at("make", "running"))
     walk.chose(CHOICES[1])
     assert walk.state("build") == "running"
-
-
-def test_the_meter_sees_the_work_of_a_process_group() -> None:
-    import os
-    import subprocess
-    import sys
-
-    child = subprocess.Popen([sys.executable, "-c", "while True: pass"], start_new_session=True)
-    try:
-        meter = Meter()
-        meter.read(child.pid)
-        time.sleep(0.5)
-        usage = meter.read(child.pid)
-        assert usage.cpu > 10
-        assert usage.memory > 1_000_000
-        assert meter.read(os.getpid() + 4_000_000).memory == 0
-    finally:
-        child.kill()
-        child.wait()
 
 
 async def test_a_log_that_appears_later_and_grows_is_followed_to_its_end(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from mpiwizard.core.build.failure import FailureCard
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mpiwizard.core.session import Session
     from mpiwizard.core.tune.model import Trial, Tuning
     from mpiwizard.core.validate.model import Check, Metric, Report
-    from mpiwizard.ui.usage import Usage
+    from mpiwizard.worker.usage import Usage, UsageMeter
 
 _Value = TypeVar("_Value")
 
@@ -89,7 +89,7 @@ class RealStages:
         self._context = context
         self._wishes = wishes
         self._recipes: Recipes | None = None
-        self._meter: Any = None
+        self._meter: UsageMeter | None = None
 
     def now(self) -> float:
         return self._context.clock()
@@ -171,12 +171,14 @@ class RealStages:
         return explain_failure(step.id, Path(run.folder) / f"{step.id}.log", step.status) if step else None
 
     def usage(self, run: RunState) -> Usage | None:
-        from mpiwizard.ui.usage import Meter
+        from mpiwizard.worker.usage import UsageMeter
 
-        self._meter = self._meter or Meter()
         step = run.current
-        usage: Usage | None = self._meter.read(step.pid) if step and step.pid else None
-        return usage
+        if step is None or not step.pid:
+            return None
+        if self._meter is None or self._meter.pid != step.pid:
+            self._meter = UsageMeter(step.pid)
+        return self._meter.look()
 
     def compilations(self, run: RunState) -> int:
         from mpiwizard.core.build.makefiles import count_compilations

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mpiwizard.core.tune.model import Trial, Tuning
     from mpiwizard.core.validate.model import Check, Metric, Report
     from mpiwizard.ui.stages import Stages
-    from mpiwizard.ui.usage import Usage
+    from mpiwizard.worker.usage import Usage
 
 _USAGE_EVERY = 1.0  # seconds; going through all processes costs some milliseconds
 _READ_AT_ONCE = 1 << 22

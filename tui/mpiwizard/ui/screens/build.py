@@ -298,8 +298,9 @@ def _meter(view: View) -> str:
     counts, usage = view.counts, view.usage
     parts = [_("jobs {count}").format(count=view.run.plan.jobs)]
     if usage is not None:
-        parts.append(_("CPU {percent:.0f} %").format(percent=usage.cpu))
-        parts.append(_("memory {used} of {all}").format(used=memory(usage.memory), all=memory(usage.of)))
+        if usage.cpu is not None:
+            parts.append(_("CPU {percent:.0f} %").format(percent=usage.cpu))
+        parts.append(_("memory {used} of {all}").format(used=memory(usage.memory), all=memory(usage.memory_of_box)))
     parts.append(ngettext("{count} warning", "{count} warnings", counts.warnings).format(count=counts.warnings))
     parts.append(ngettext("{count} error", "{count} errors", counts.errors).format(count=counts.errors))
     return "  " + " · ".join(parts)
