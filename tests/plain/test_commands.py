@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -225,3 +227,71 @@ def test_doctor_finds_this_box_well(mpiwizard: Command) -> None:
 def test_runs_tells_when_there_are_none(mpiwizard: Command) -> None:
     assert "no run yet" in mpiwizard("runs").stdout
     assert json.loads(mpiwizard("runs", "--json").stdout) == {"schema": 1, "runs": []}
+
+
+@pytest.mark.parametrize("verb", [("runs", "--json"), ("runs",), ("detect", "--offline")])
+def test_a_full_disk_behind_stdout_is_told_in_one_sentence(tmp_path: Path, verb: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        result = subprocess.run(
+            [sys.executable, "-m", "mpiwizard", *verb],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(TUI), "XDG_STATE_HOME": str(tmp_path)},
+        )  # fmt: skip
+    assert_one_sentence(result, 1, "No space left on device")
+    assert "fault" not in result.stderr
+
+
+@pytest.mark.parametrize("verb", [("tune",), ("validate",), ("uninstall", "--yes")])
+def test_the_home_of_a_user_who_is_not_there_is_told_in_one_sentence(mpiwizard: Command, verb: tuple[str, ...]) -> None:
+    assert_one_sentence(mpiwizard(*verb, "--prefix", "~nobody-at-all/mpi"), 2, "~nobody-at-all/mpi", "leads nowhere")
+
+
+def test_an_archive_whose_name_is_no_text_is_refused(mpiwizard: Command, tmp_path: Path) -> None:
+    archive = os.fsdecode(bytes(tmp_path) + b"/\xff.tar.xz")
+    shutil.copy(MINIATURE, archive)
+    assert_one_sentence(mpiwizard("plan", "--offline", "--archive", archive), 2, "no text", "rename")
+
+
+def test_without_home_the_account_tells_where_it_is(mpiwizard: Command, tmp_path: Path) -> None:
+    result = mpiwizard("plan", *ARCHIVE, "--json", env={"HOME": ""})
+    assert result.returncode == 0, result.stderr
+    assert json.loads(result.stdout)["prefix"].endswith("/mpi/openmpi-5.0.11")
+
+
+def test_a_current_folder_that_was_removed_does_not_disturb(mpiwizard: Command, tmp_path: Path) -> None:
+    script = 'cd "$1" && rmdir "$1" && shift && exec "$@" -m mpiwizard tune --prefix x'
+    (tmp_path / "gone").mkdir()
+    result = subprocess.run(
+        ["/bin/sh", "-c", script, "sh", str(tmp_path / "gone"), sys.executable],
+        capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(TUI), "XDG_STATE_HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert_one_sentence(result, 2, "x", "starts with /")
+
+
+def test_a_locale_without_our_characters_gets_text_and_whole_json(mpiwizard: Command) -> None:
+    plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    assert mpiwizard("doctor", "--offline", env=plain).returncode == 0
+    assert json.loads(mpiwizard("detect", "--offline", "--json", env=plain).stdout)["schema"] == 1
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_polite_signal_ends_what_a_command_started(tmp_path: Path, number: signal.Signals) -> None:
+    """The MPI here hangs in its first program; its process must not outlive the command."""
+    mpirun = tmp_path / "mpi" / "bin" / "mpirun"
+    mpirun.parent.mkdir(parents=True)
+    mpirun.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 60\n')
+    mpirun.chmod(0o755)
+    command = subprocess.Popen(
+        [sys.executable, "-m", "mpiwizard", "validate", "--prefix", str(tmp_path / "mpi")],
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(TUI), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+    )
+    give_up = time.monotonic() + 20
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    command.send_signal(number)
+    command.communicate(timeout=10)
+    assert command.returncode == 128 + number
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()

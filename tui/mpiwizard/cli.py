@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 
@@ -25,8 +26,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from mpiwizard.core.i18n import use_language
 
     use_language(_option_value(given, "--lang"))
-    options = _parser().parse_args(given)
+    parser = _parser()
+    options = parser.parse_args(given)
+    for argument in given:
+        if not _is_text(argument):
+            parser.error(_unreadable(argument))
     return _run(options)
+
+
+def _is_text(argument: str) -> bool:
+    """False for bytes that are no characters: a plan is JSON and could not hold them."""
+    return not any("\udc80" <= character <= "\udcff" for character in argument)
+
+
+def _unreadable(argument: str) -> str:
+    from mpiwizard.core.i18n import _
+
+    return _("{argument} holds bytes that are no text in this language setting; rename what it names").format(
+        argument=repr(argument)
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -43,15 +61,21 @@ def _run(options: argparse.Namespace) -> int:
 
             context = commands.context_of(options)
             return _interface(context, Wishes(), commands.run_of(context, options.run).id)
-        return int(getattr(commands, options.verb)(options))
+        _end_as_on_control_c()
+        status = int(getattr(commands, options.verb)(options))
+        sys.stdout.flush()
+        return status
     except WizardError as error:
         print(f"mpiwizard: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output went away, as `| head` does. Keep Python from complaining at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _abandon_output()  # the reader of our output went away, as `| head` does
+        return ExitCode.STEP_FAILED
+    except OSError as error:  # a full disk, a folder that is closed to us: the box's fault, not a bug
+        print(_refusal(error), file=sys.stderr)
+        _abandon_output()
         return ExitCode.STEP_FAILED
     except Exception as error:
         print(_fault_report(error), file=sys.stderr)
@@ -83,6 +107,36 @@ def _require_terminal() -> None:
         raise WizardError(message.format(reason=reason), ExitCode.USAGE)
 
 
+def _end_as_on_control_c() -> None:
+    """Let the polite signals unwind Python, so that commands are ended and temporary folders removed.
+
+    A signal that whoever started us had ignored, as nohup does, stays so.
+    """
+    import signal
+
+    def end(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, end)
+
+
+def _abandon_output() -> None:
+    """Send what stdout still holds nowhere, so that Python does not complain at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refusal(error: OSError) -> str:
+    """The sentence for what the system did not allow, which names the file if the system did."""
+    from mpiwizard.core.i18n import _
+
+    reason = f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+    return _("mpiwizard: the system refused to go on ({reason}); mend that, then give the same command.").format(
+        reason=reason
+    )
+
+
 def _fault_report(error: Exception) -> str:
     """The sentence for a fault of mpiwizard itself; the details go into a file, not over the person."""
     import tempfile
@@ -106,6 +160,8 @@ def _open_missing_streams() -> None:
             if descriptor > number:
                 os.dup2(descriptor, number)
             setattr(sys, name, os.fdopen(number, mode))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # where the locale lacks a character, as stderr does
 
 
 def _option_value(arguments: list[str], name: str) -> str:

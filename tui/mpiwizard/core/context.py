@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
+from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.host import Host, RealHost
+from mpiwizard.core.i18n import _
 
 
 class Folders(Struct, frozen=True):
@@ -34,17 +36,40 @@ class Folders(Struct, frozen=True):
     @classmethod
     def of_person(cls) -> Folders:
         """The folders of the XDG base directory specification for this person."""
-        home = Path.home()
 
-        def base(variable: str, default: Path) -> Path:
+        def base(variable: str, default: str) -> Path:
             given = os.environ.get(variable, "")
-            return (Path(given) if Path(given).is_absolute() else default) / "mpiwizard"
+            return (Path(given) if Path(given).is_absolute() else home_folder(os.environ) / default) / "mpiwizard"
 
         return cls(
-            state=base("XDG_STATE_HOME", home / ".local" / "state"),
-            cache=base("XDG_CACHE_HOME", home / ".cache"),
-            config=base("XDG_CONFIG_HOME", home / ".config"),
+            state=base("XDG_STATE_HOME", ".local/state"),
+            cache=base("XDG_CACHE_HOME", ".cache"),
+            config=base("XDG_CONFIG_HOME", ".config"),
         )
+
+
+def home_folder(environment: Mapping[str, str]) -> Path:
+    """The person's home: HOME, else that of the account. Raises WizardError (NOT_POSSIBLE_HERE) for neither."""
+    import pwd
+
+    given = environment.get("HOME", "")
+    if given.startswith("/"):
+        return Path(given)
+    try:
+        return Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:
+        message = _("The account {number} has no home folder here; set HOME to a folder of yours.")
+        raise WizardError(message.format(number=os.getuid()), ExitCode.NOT_POSSIBLE_HERE) from None
+
+
+def given_path(text: str) -> Path:
+    """A path as a person gave it, made absolute, its `~` expanded. Raises WizardError (USAGE)."""
+    try:
+        return Path(text).expanduser().absolute()
+    except (RuntimeError, OSError) as error:  # no such user; a current folder that was removed
+        reason = getattr(error, "strerror", "") or str(error)
+        message = _("The path {path} leads nowhere ({reason}); give one that starts with /.")
+        raise WizardError(message.format(path=text, reason=reason.rstrip(".")), ExitCode.USAGE) from None
 
 
 class Context(Struct, frozen=True):

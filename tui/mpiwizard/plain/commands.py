@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.context import Context, Wishes, given_path
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.core.session import load_session, save_session
@@ -27,7 +27,8 @@ def talk(text: str) -> None:
 
 def _print_json(value: object) -> None:
     """One JSON document on stdout. What is printed has a `schema` field, raised when its form changes."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n")
+    sys.stdout.flush()
+    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
 
 
 def context_of(options: argparse.Namespace) -> Context:
@@ -224,7 +225,7 @@ def _prefix(context: Context, options: argparse.Namespace) -> str:
     from mpiwizard.core.build.runs import list_runs
 
     if options.prefix:
-        return str(Path(options.prefix).expanduser().absolute())
+        return str(given_path(options.prefix))
     for run in list_runs(context.folders):
         if any(step.id == "install" and step.state == "done" for step in run.steps):
             return run.plan.prefix

@@ -22,7 +22,7 @@ _TELL_EVERY = 30.0  # seconds
 def follow(context: Context, run_id: str, tell: Callable[[str], None]) -> RunState:
     """Tell of a run until it is no longer active; its last state.
 
-    Ctrl-C ends the telling, not the run: WizardError (INTERRUPTED) says how to come back.
+    Ctrl-C and SIGTERM end the telling, not the run: WizardError (INTERRUPTED, TERMINATED) says how to come back.
     """
     told: dict[str, str] = {}
     notes = 0
@@ -40,13 +40,13 @@ def follow(context: Context, run_id: str, tell: Callable[[str], None]) -> RunSta
             if text := pace.look(run):
                 tell(text)
             time.sleep(_LOOK_EVERY)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as ended:
         raise WizardError(
             _(
                 "The run goes on without this window: watch it with `mpiwizard attach {run}`, "
                 "stop it with `mpiwizard stop {run}`."
             ).format(run=run_id),
-            ExitCode.INTERRUPTED,
+            ExitCode.INTERRUPTED if isinstance(ended, KeyboardInterrupt) else ExitCode.TERMINATED,
         ) from None
 
 

@@ -11,7 +11,7 @@ import msgspec
 
 from mpiwizard.core.build.runs import load_run
 from mpiwizard.core.configure.model import Plan
-from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.context import Context, Wishes, given_path
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.format import size
 from mpiwizard.core.frontend import Frontend
@@ -83,7 +83,7 @@ def _fetch(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
     downloads = context.folders.downloads
     kind = plan.choice.source
     if kind == "archive":
-        path = Path(plan.wishes.archive).expanduser().absolute()
+        path = given_path(plan.wishes.archive)
         fetched = Fetched(str(path), archive.probe(context, plan.wishes).sha256 if plan.wishes.sha256 else "")
         origin = _("from this box")
     elif kind == "distro":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from pathlib import Path
 
 from msgspec.structs import replace
 
@@ -14,7 +13,7 @@ from mpiwizard.core.configure.model import Option, Plan
 from mpiwizard.core.configure.options import PREFIX, plan_options
 from mpiwizard.core.configure.preflight import check_prefix_is_free, checked_prefix
 from mpiwizard.core.configure.steps import Origin, Places, Work, make_steps
-from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.context import Context, Wishes, given_path
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
@@ -39,7 +38,7 @@ def make_plan(
     fails when it is fetched. Raises WizardError (USAGE) for a prefix that no build could bear.
     """
     if wishes.archive:
-        wishes = replace(wishes, archive=str(Path(wishes.archive).expanduser().absolute()))
+        wishes = replace(wishes, archive=str(given_path(wishes.archive)))
     run = time.strftime("%Y%m%d-%H%M%S", time.gmtime(context.clock())) + f"-{choice.release}"
     plan = _plan(context, machine, recipes, choice, wishes, switches, run)
     if fallback is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mpiwizard.core.configure.model import Plan
-from mpiwizard.core.context import Context
+from mpiwizard.core.context import Context, home_folder
 from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.format import size
@@ -39,8 +39,7 @@ def check_plan(context: Context, machine: Machine, plan: Plan) -> None:
 
 def checked_prefix(text: str, host: Host) -> str:
     """The prefix as an absolute path without `~`, `.` or `..`. Raises WizardError (USAGE)."""
-    home = host.environment.get("HOME", "")
-    path = home + text[1:] if home and (text == "~" or text.startswith("~/")) else text
+    path = str(home_folder(host.environment)) + text[1:] if text == "~" or text.startswith("~/") else text
     if not path.startswith("/"):
         message = _("The prefix {prefix} is not an absolute path; give one that starts with / or ~/.")
         raise WizardError(message.format(prefix=_shown(text)), ExitCode.USAGE)

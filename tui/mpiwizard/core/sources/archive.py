@@ -6,7 +6,7 @@ import re
 import tarfile
 from pathlib import Path, PurePosixPath
 
-from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.context import Context, Wishes, given_path
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.core.sources.checksum import checked_form, sha256_of
@@ -19,7 +19,7 @@ def probe(context: Context, wishes: Wishes) -> Availability:
     """What the given archive holds. WizardError when it is missing, no Open MPI, or has another sum."""
     if not wishes.archive:
         return Availability("archive", False, reason=_("no archive was given (--archive FILE)"))
-    path = Path(wishes.archive).expanduser().absolute()
+    path = given_path(wishes.archive)
     if not path.is_file():
         raise WizardError(
             _("There is no archive {path}; give --archive the path of an Open MPI source archive.").format(
