@@ -27,7 +27,7 @@ GIB = 1 << 30
         ("ec2-xen", "none", "xen", "aws", None),
         ("ec2-metal", "none", "none", "aws", "c5.metal"),
         ("ec2-graviton", "none", "kvm", "aws", "c7g.xlarge"),
-        ("azure-hbv3", "none", "hyper-v", "azure", None),
+        ("azure-hbv3", "none", "hyper-v", "azure", "Standard_HB120rs_v3"),
         ("azure-d4", "none", "hyper-v", "azure", None),
         ("hyperv-guest", "none", "hyper-v", "none", None),
         ("google", "none", "kvm", "google", None),

@@ -86,6 +86,14 @@ def test_a_cloud_is_known_by_its_own_mark_only(tmp_path: Path, dmi: dict[str, st
     assert look(box(tmp_path, files)).value("platform.provider") == provider
 
 
+@pytest.mark.parametrize("kept", ["", "{broken", "[]", '{"ds": {"meta_data": {"imds": null}}}'])
+def test_a_size_that_azure_did_not_leave_behind_is_unknown(tmp_path: Path, kept: str) -> None:
+    chassis = "7783-7084-3265-9085-8269-3286-77\n"
+    files = {"/sys/class/dmi/id/chassis_asset_tag": chassis, "/run/cloud-init/instance-data.json": kept}
+    fact = look(box(tmp_path, files)).fact("platform.instance")
+    assert (fact.value, fact.state) == (None, "unknown")
+
+
 def test_without_dmi_cloud_init_tells_the_cloud(tmp_path: Path) -> None:
     machine = look(box(tmp_path, {"/run/cloud-init/cloud-id": "gce\n"}))
     assert machine.value("platform.provider") == "google"

@@ -7,6 +7,7 @@ from tests.core.fakes import machine_with
 
 from mpiwizard.core.recipes import Expectation, load_recipes
 from mpiwizard.core.validate.judge import judge, place
+from mpiwizard.core.validate.measured import Judge
 
 AZURE = {"platform.provider": "azure"}
 SOURCED = Expectation(
@@ -59,3 +60,20 @@ def test_no_shipped_expectation_of_the_guide_can_fail_a_machine() -> None:
         if expectation.who.startswith("guide-") and expectation.low is not None:
             everywhere = machine_with(platform_layer="wsl2", platform_provider="aws")
             assert judge(1e-6, expectation.unit, [expectation], everywhere)[0] == "info"
+
+
+def test_a_published_figure_of_one_size_decides_on_the_whole_of_that_size_only() -> None:
+    shipped = [one for one in load_recipes().expectations if one.metric == "memory-bandwidth"]
+    size = "Standard_HB176rs_v4"
+    assert judge(700.0, "GB/s", shipped, machine_with(platform_instance=size, cpu_usable=176))[0] == "ok"
+    word, sentence = judge(400.0, "GB/s", shipped, machine_with(platform_instance=size, cpu_usable=176))
+    assert word == "low" and "650–780 GB/s" in sentence
+    assert judge(400.0, "GB/s", shipped, machine_with(platform_instance=size, cpu_usable=88))[0] == "info"
+    assert judge(400.0, "GB/s", shipped, machine_with(platform_instance="Standard_D4s_v5", cpu_usable=2))[0] == "info"
+
+
+def test_expectations_of_machines_like_this_one_stand_right_behind_the_guides() -> None:
+    judged = Judge(load_recipes(), machine_with(platform_instance="Standard_HB176rs_v4", cpu_usable=176))
+    names = [one.who for one in judged.expectations_of("memory-bandwidth")]
+    assert names[:3] == ["guide-wsl2", "guide-cloud", "Azure HBv4"]
+    assert set(names[3:]) == {"Azure HBv2", "Azure HBv3", "Azure HBv5"}

@@ -6,11 +6,6 @@ from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.recipes import ConfigureOption, Recipe, RecipeOption, Recipes, fits, version_of
 
 
-def facts_of(machine: Machine) -> dict[str, object]:
-    """The facts' values by id, as recipes match them."""
-    return {fact.id: fact.value for fact in machine.facts}
-
-
 def is_required(machine: Machine, option: ConfigureOption) -> bool:
     """True when the box lacks what building without this option would need."""
     return bool(option.required_without) and not machine.value(option.required_without)
@@ -21,7 +16,7 @@ def is_offered(machine: Machine, known: ConfigureOption, option: RecipeOption, r
     return (
         not known.objection(release)
         and (not option.value_from or bool(machine.value(option.value_from)))
-        and fits(facts_of(machine), option.when)
+        and fits(machine.values, option.when)
     )
 
 

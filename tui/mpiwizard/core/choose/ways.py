@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from mpiwizard.core.choose.estimate import default_jobs, estimate, left_in
 from mpiwizard.core.choose.model import Choice
-from mpiwizard.core.choose.options import facts_of, wanted_options
+from mpiwizard.core.choose.options import wanted_options
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.errors import ExitCode, WizardError
@@ -70,8 +70,8 @@ def matching_recipe(machine: Machine, recipes: Recipes, wishes: Wishes) -> Recip
     """The recipe the person named, or the weightiest one that matches the machine."""
     if wishes.recipe:
         return recipes.platforms[wishes.recipe]
-    facts = facts_of(machine)
-    matching = [recipe for recipe in recipes.platforms.values() if recipe.match and fits(facts, recipe.match)]
+    values = machine.values
+    matching = [recipe for recipe in recipes.platforms.values() if recipe.match and fits(values, recipe.match)]
     return max(
         matching,
         key=lambda recipe: (recipe.weight, len(recipe.match)),

@@ -54,6 +54,11 @@ class Machine(Struct, frozen=True):
         value = self.fact(fact_id).value
         return otherwise if value is None else value
 
+    @property
+    def values(self) -> dict[str, Any]:
+        """The facts' values by id, as recipes match them."""
+        return {fact.id: fact.value for fact in self.facts}
+
     def of_state(self, state: str) -> tuple[Fact, ...]:
         return tuple(fact for fact in self.facts if fact.state == state)
 

@@ -7,6 +7,7 @@ util-linux' lscpu.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -51,6 +52,7 @@ PROVIDER_NAMES = {
     "openstack": "OpenStack",
 }
 _DMI = "/sys/class/dmi/id"
+_CLOUD_INIT = "/run/cloud-init/instance-data.json"  # everybody may read it, secrets are left out
 
 
 # --- container or WSL ------------------------------------------------------------------------------
@@ -288,15 +290,31 @@ def read_provider(survey: Survey) -> Iterator[Fact]:
         claims=(4, 5) if provider != "none" else (),
     )
     if provider != "none":
-        product = read_dmi(survey.host).get("product_name", "")
-        instance = product if provider == "aws" and re.fullmatch(r"[\w-]+\.[\w-]+", product) else None
-        yield make_fact(
-            "platform.instance",
-            instance,
-            instance or _("not told by the firmware"),
-            read_from=f"{_DMI}/product_name",
-            see_yourself=f"cat {_DMI}/product_name",
-        )
+        yield _instance_fact(survey.host, provider)
+
+
+def find_instance(host: Host, provider: str) -> tuple[str | None, str]:
+    """The type or size of a rented machine, and where it stands; None where nothing on the box tells it.
+
+    The metadata service of the cloud is not asked: cloud-init has done so at the start, and keeps the answer.
+    """
+    if provider == "azure":
+        try:
+            kept = json.loads(host.read(_CLOUD_INIT) or "")
+            return str(kept["ds"]["meta_data"]["imds"]["compute"]["vmSize"]), _CLOUD_INIT
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None, _CLOUD_INIT
+    product = read_dmi(host).get("product_name", "")
+    tells = provider == "aws" and re.fullmatch(r"[\w-]+\.[\w-]+", product)
+    return (product if tells else None), f"{_DMI}/product_name"
+
+
+def _instance_fact(host: Host, provider: str) -> Fact:
+    instance, place = find_instance(host, provider)
+    see = f"cat {_DMI}/product_name" if place.startswith(_DMI) else f"grep vmSize {place}"
+    if instance is None:
+        return unknown_fact("platform.instance", _("nothing on this box tells it"), read_from=place, see_yourself=see)
+    return make_fact("platform.instance", instance, instance, read_from=place, see_yourself=see)
 
 
 PROBES = (

@@ -18,10 +18,9 @@ _TRUSTED = ("correct", "version-dependent")
 
 def judge(value: float, unit: str, expectations: Sequence[Expectation], machine: Machine) -> tuple[str, str]:
     """The word (ok, low, high or info) and its sentence."""
-    facts = {fact.id: fact.value for fact in machine.facts}
     numbers = [one for one in expectations if one.unit in _IN_BASE and (one.low, one.high) != (None, None)]
     for one in numbers:
-        if one.source and one.verdict in _TRUSTED and one.when and fits(facts, one.when):
+        if one.source and one.verdict in _TRUSTED and is_about(one, machine):
             return _decide(place(value, unit, one), one)
     guide = [one for one in numbers if one.who.startswith("guide-")]
     if guide:
@@ -32,6 +31,11 @@ def judge(value: float, unit: str, expectations: Sequence[Expectation], machine:
             where=where, text=numbers[0].text, who=numbers[0].who
         )
     return "info", _("Nobody published an expectation for this.")
+
+
+def is_about(expectation: Expectation, machine: Machine) -> bool:
+    """True when it was published for machines like this one."""
+    return bool(expectation.when) and fits(machine.values, expectation.when)
 
 
 def place(value: float, unit: str, expectation: Expectation) -> str:
@@ -54,7 +58,7 @@ def _decide(word: str, expectation: Expectation) -> tuple[str, str]:
 
 
 def _beside_the_guide(value: float, unit: str, guide: Sequence[Expectation]) -> str:
-    """Where the value lies to the guide's columns, which have no source unless one is given."""
+    """Where the value lies to the guide's columns; no source was found for any of their values."""
     places = [place(value, unit, one) for one in guide]
     columns = {"guide-wsl2": _("WSL2"), "guide-cloud": _("a cloud server")}
     inside = [columns.get(one.who, one.who) for one, where in zip(guide, places, strict=True) if where == "ok"]
@@ -66,6 +70,4 @@ def _beside_the_guide(value: float, unit: str, guide: Sequence[Expectation]) -> 
         where = _("Below the guide's values")
     else:
         where = _("Above the guide's values")
-    if any(one.source for one in guide):
-        return _("{where}, which are about other machines.").format(where=where)
     return _("{where}; no source for this expectation.").format(where=where)

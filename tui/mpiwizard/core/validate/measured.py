@@ -13,7 +13,7 @@ from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.core.probes import Probes
 from mpiwizard.core.recipes import Expectation, Recipes
-from mpiwizard.core.validate.judge import judge
+from mpiwizard.core.validate.judge import is_about, judge
 from mpiwizard.core.validate.model import Metric
 
 
@@ -34,7 +34,10 @@ class Judge:
         self._expectations = recipes.expectations
 
     def expectations_of(self, metric: str) -> tuple[Expectation, ...]:
-        return tuple(one for one in self._expectations if one.metric == metric)
+        """Those of a metric: the guide's first, then those about machines like this one, then all others."""
+        of_metric = [one for one in self._expectations if one.metric == metric]
+        of_metric.sort(key=lambda one: (not one.who.startswith("guide-"), not is_about(one, self._machine)))
+        return tuple(of_metric)
 
     def metric(
         self,
