@@ -20,6 +20,7 @@ static inline void fail(const char *sentence)
 {
     fprintf(stderr, "%s\n", sentence);
     fflush(NULL);
+    nanosleep(&(struct timespec){0, 100000000}, NULL); /* or the launcher's own words may come first */
     MPI_Abort(MPI_COMM_WORLD, 1);
     exit(1);
 }

@@ -1,6 +1,6 @@
-/* Memory bandwidth: copy, scale, add and triad over arrays that are larger than the caches.
+/* Memory bandwidth: the triad a = b + 3 c over arrays that are larger than the caches.
  *
- * Options: --bytes N (of one array of one rank)   --repeats N   --only copy|scale|add|triad
+ * Options: --bytes N (of one array of one rank)   --repeats N
  * Output: {"test":"triad","ranks":2,"bytes":N,"unit":"MB/s","samples":[…]}
  *
  * All ranks work at the same time on arrays of their own. A sample is the bytes that all ranks read
@@ -8,43 +8,27 @@
 
 #include "probe.h"
 
-enum { KERNELS = 4, MOST_REPEATS = 100 };
+enum { MOST_REPEATS = 100 };
 
-static const char *const names[KERNELS] = {"copy", "scale", "add", "triad"};
-static const int arrays_touched[KERNELS] = {2, 2, 3, 3};
-static const double factor = 3.0;
+#ifdef __SSE2__
+#include <emmintrin.h>
 
-static void run(int kernel, double *restrict a, double *restrict b, double *restrict c, size_t length)
+/* The stores go past the caches: others would first read what they overwrite, a third more traffic that
+ * no published figure counts. malloc aligns for them; `length` is even. */
+static void triad(double *restrict a, const double *restrict b, const double *restrict c, size_t length)
 {
-    switch (kernel) {
-    case 0:
-        for (size_t i = 0; i < length; i++)
-            c[i] = a[i];
-        break;
-    case 1:
-        for (size_t i = 0; i < length; i++)
-            b[i] = factor * c[i];
-        break;
-    case 2:
-        for (size_t i = 0; i < length; i++)
-            c[i] = a[i] + b[i];
-        break;
-    default:
-        for (size_t i = 0; i < length; i++)
-            a[i] = b[i] + factor * c[i];
-    }
+    const __m128d factor = _mm_set1_pd(3.0);
+    for (size_t i = 0; i < length; i += 2)
+        _mm_stream_pd(&a[i], _mm_add_pd(_mm_load_pd(&b[i]), _mm_mul_pd(factor, _mm_load_pd(&c[i]))));
+    _mm_sfence();
 }
-
-/* What each array holds after a kernel, computed with three numbers instead of three arrays. */
-static void verify(int kernel, const double *result, double expected, size_t length)
+#else
+static void triad(double *restrict a, const double *restrict b, const double *restrict c, size_t length)
 {
-    static char sentence[100];
-    for (size_t i = 0; i < length; i += 509) /* a prime stride visits all lanes and pages */
-        if (result[i] != expected) {
-            snprintf(sentence, sizeof sentence, "The %s of two arrays gave a wrong number.", names[kernel]);
-            fail(sentence);
-        }
+    for (size_t i = 0; i < length; i++)
+        a[i] = b[i] + 3.0 * c[i];
 }
+#endif
 
 int main(int argc, char **argv)
 {
@@ -52,11 +36,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const char *only = option(argc, argv, "--only", "");
-    size_t length = (size_t)number_option(argc, argv, "--bytes", 64 << 20) / sizeof(double);
+    size_t length = (size_t)number_option(argc, argv, "--bytes", 64 << 20) / sizeof(double) / 2 * 2;
     int repeats = (int)number_option(argc, argv, "--repeats", 5);
-    if (length < 1 || repeats < 1 || repeats > MOST_REPEATS)
-        fail("This probe takes arrays of at least 8 bytes and 1 to 100 repeats.");
+    if (length < 2 || repeats < 1 || repeats > MOST_REPEATS)
+        fail("This probe takes arrays of at least 16 bytes and 1 to 100 repeats.");
 
     double *a = allocate(length * sizeof *a), *b = allocate(length * sizeof *b);
     double *c = allocate(length * sizeof *c);
@@ -65,30 +48,24 @@ int main(int argc, char **argv)
         b[i] = 2.0;
         c[i] = 0.5;
     }
-    for (int kernel = 0; kernel < KERNELS; kernel++) {
-        double samples[MOST_REPEATS];
-        if (*only != '\0' && strcmp(only, names[kernel]) != 0)
-            continue;
-        for (int repeat = -1; repeat < repeats; repeat++) { /* the first round only warms up */
-            MPI_Barrier(MPI_COMM_WORLD);
-            double begin = seconds_now(), spent, slowest;
-            run(kernel, a, b, c, length);
-            spent = seconds_now() - begin;
-            MPI_Reduce(&spent, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-            if (rank == 0 && repeat >= 0)
-                samples[repeat] = 1e-6 * ranks * arrays_touched[kernel] *
-                                  (double)(length * sizeof(double)) / slowest;
-        }
-        const double *result[KERNELS] = {c, b, c, a};
-        double expected[KERNELS] = {a[0], factor * c[0], a[0] + b[0], b[0] + factor * c[0]};
-        verify(kernel, result[kernel], expected[kernel], length);
-        if (rank == 0) {
-            printf("{\"test\":\"%s\",\"ranks\":%d,\"bytes\":%zu,\"unit\":\"MB/s\",\"samples\":", names[kernel],
-                   ranks, length * sizeof(double));
-            print_list(samples, repeats);
-            puts("}");
-            fflush(stdout);
-        }
+    double samples[MOST_REPEATS];
+    for (int repeat = -1; repeat < repeats; repeat++) { /* the first round only warms up */
+        MPI_Barrier(MPI_COMM_WORLD);
+        double begin = seconds_now(), spent, slowest;
+        triad(a, b, c, length);
+        spent = seconds_now() - begin;
+        MPI_Reduce(&spent, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+        if (rank == 0 && repeat >= 0)
+            samples[repeat] = 1e-6 * ranks * 3.0 * (double)(length * sizeof(double)) / slowest;
+    }
+    for (size_t i = 0; i < length; i++)
+        if (a[i] != 3.5)
+            fail("The sum of two arrays is wrong.");
+    if (rank == 0) {
+        printf("{\"test\":\"triad\",\"ranks\":%d,\"bytes\":%zu,\"unit\":\"MB/s\",\"samples\":", ranks,
+               length * sizeof(double));
+        print_list(samples, repeats);
+        puts("}");
     }
     free(a);
     free(b);

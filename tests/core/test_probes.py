@@ -85,8 +85,9 @@ def test_bench_refuses_one_rank_in_one_sentence(probes: Probes) -> None:
 def test_stream_measures_all_ranks_together(probes: Probes) -> None:
     program = [str(probes.compile("stream")), "--bytes", "8000000", "--repeats", "2"]
     run = probes.run(2, program, SHARED_MEMORY)
-    assert [record["test"] for record in run.records] == ["copy", "scale", "add", "triad"]
-    assert all(record["ranks"] == 2 and len(record["samples"]) == 2 for record in run.records)
+    (record,) = run.records
+    assert (record["test"], record["ranks"], record["bytes"]) == ("triad", 2, 8_000_000)
+    assert len(record["samples"]) == 2 and min(record["samples"]) > 0
 
 
 def test_start_tells_the_time_of_mpi_init(probes: Probes) -> None:

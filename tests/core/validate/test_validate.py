@@ -145,7 +145,8 @@ def test_all_last_level_caches_count(tmp_path: Path) -> None:
 
 
 def test_arrays_are_larger_than_the_caches_but_leave_memory_to_others() -> None:
-    assert array_size(32 << 20, 16 << 30) == 128 << 20
-    assert array_size(300 << 20, 64 << 30) == 1 << 30
-    assert array_size(300 << 20, 600 << 20) == 50 << 20
-    assert array_size(0, 16 << 30) == 128 << 20
+    assert array_size(32 << 20, 16 << 30, 2) == 128 << 20
+    assert array_size(300 << 20, 64 << 30, 4) == 1 << 30
+    assert array_size(1536 << 20, 448 << 30, 120) == 6 << 30
+    assert array_size(300 << 20, 600 << 20, 2) == 50 << 20
+    assert array_size(0, 16 << 30, 2) == 128 << 20

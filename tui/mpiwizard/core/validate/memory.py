@@ -14,7 +14,8 @@ from mpiwizard.core.validate.measured import Judge, Measured, compile_failure, m
 from mpiwizard.core.validate.model import Metric
 
 STREAM_REPEATS = 5
-LARGEST_ARRAY = 1 << 30  # bytes, all ranks together: keeps the measurement to a few seconds
+LARGEST_ARRAY = 1 << 30  # bytes, all ranks together: keeps the measurement to a few seconds …
+LARGEST_SHARE = 64 << 20  # … but many ranks may have more: that much each, as memory grows with them
 
 
 def memory_metrics(probes: Probes, judge: Judge, machine: Machine) -> Iterator[Metric]:
@@ -38,28 +39,25 @@ def memory_metrics(probes: Probes, judge: Judge, machine: Machine) -> Iterator[M
 
 def _triad(probes: Probes, machine: Machine, ranks: int) -> Measured:
     cache = last_level_cache(probes.host)
-    array = array_size(cache, int(machine.value("memory.available", 1 << 30)))
-    program = [
-        str(probes.folder / "stream"), "--only", "triad", "--repeats", str(STREAM_REPEATS),
-        "--bytes", str(array // ranks),
-    ]  # fmt: skip
+    array = array_size(cache, int(machine.value("memory.available", 1 << 30)), ranks)
+    program = [str(probes.folder / "stream"), "--repeats", str(STREAM_REPEATS), "--bytes", str(array // ranks)]
     run = probes.run(ranks, program, deadline=2 * RUN_DEADLINE)
     method = _("{repeats} samples over three arrays of {size}, divided among the ranks; last cache {cache}.").format(
         repeats=STREAM_REPEATS, size=memory(array), cache=memory(cache) if cache else _("not known")
     )
     if array < 4 * cache:
         method += " " + _("Less than four times the cache, so a part may come from it.")
-    samples = [rate / 1000 for record in run.records for rate in record["samples"]]
+    samples = [rate / 1000 for record in run.records for rate in record.get("samples", ())]
     return measured_with(probes, samples, method, run.command, run.failure)
 
 
-def array_size(cache: int, available: int) -> int:
+def array_size(cache: int, available: int, ranks: int) -> int:
     """Bytes of one of the three arrays, all ranks together.
 
     Four times the last caches, as STREAM's rules want it; but the three arrays take at most a quarter of
-    the available memory, and an array is at most LARGEST_ARRAY and at least 8 MiB.
+    the available memory, and an array is at least 8 MiB, at most LARGEST_ARRAY or LARGEST_SHARE of each rank.
     """
-    return max(min(4 * (cache or 32 << 20), LARGEST_ARRAY, available // 12), 8 << 20)
+    return max(min(4 * (cache or 32 << 20), max(LARGEST_ARRAY, ranks * LARGEST_SHARE), available // 12), 8 << 20)
 
 
 def last_level_cache(host: Host) -> int:

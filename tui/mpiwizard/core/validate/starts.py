@@ -28,7 +28,7 @@ def start_metrics(probes: Probes, judge: Judge) -> Iterator[Metric]:
     for name, label, definition in _kinds_of_start():
         of_job = runs.get("whole-job-time" if name == "init-time" else name, [])
         if name == "init-time":
-            samples = [ms for run in of_job for record in run.records for ms in record["samples"]]
+            samples = [ms for run in of_job for record in run.records for ms in record.get("samples", ())]
         else:
             samples = [1000 * run.seconds for run in of_job]
         failure = next((run.failure for run in of_job if run.failure), "" if of_job else missing)
