@@ -148,8 +148,9 @@ class RealHost:
         except BaseException:
             _end_group(process)
             raise
+        status = process.poll()
         return Result(
-            process.returncode,
+            -signal.SIGKILL if status is None else status,
             output.decode("utf-8", "replace"),
             errors.decode("utf-8", "replace"),
             timed_out,
@@ -166,11 +167,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
             return process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
             continue
-    # A grandchild in a session of its own still holds the pipes: leave it, and what it may say.
+    # A grandchild in a session of its own still holds the pipes, or the kernel waits for a dead drive and
+    # lets nobody end the command: leave it, and what it may say.
     for pipe in (process.stdout, process.stderr):
         if pipe:
             pipe.close()
-    process.wait()
     return b"", b""
 
 

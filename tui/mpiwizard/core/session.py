@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from mpiwizard.core.context import Folders, Wishes
+from mpiwizard.core.files import replace_file
 
 
 class Session(Struct, frozen=True):
@@ -35,6 +36,4 @@ def load_session(folders: Folders) -> Session:
 def save_session(folders: Folders, session: Session) -> None:
     """Write the session in one piece: a crash leaves the old one or the new one."""
     folders.state.mkdir(parents=True, exist_ok=True, mode=0o700)
-    new = _file(folders).with_suffix(".new")
-    new.write_bytes(msgspec.json.format(msgspec.json.encode(session), indent=2))
-    new.replace(_file(folders))
+    replace_file(_file(folders), msgspec.json.format(msgspec.json.encode(session), indent=2), mode=0o600)

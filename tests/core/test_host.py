@@ -1,0 +1,34 @@
+"""Every command of the real box ends: by itself, by its deadline, or by being left behind."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from mpiwizard.core.host import RealHost
+
+
+def test_how_a_command_ended_is_a_value() -> None:
+    host = RealHost()
+    assert host.run(["/bin/sh", "-c", "echo out; echo err >&2; exit 3"]).status == 3
+    assert host.run(["no-such-program"]).status == 127
+    assert host.run(["/etc/passwd"]).status == 126
+    assert host.run(["cat"], given="text").output == "text"
+
+
+@pytest.mark.parametrize("stubborn", ["", "trap '' TERM; "])
+def test_a_deadline_ends_a_command_and_keeps_what_it_said(stubborn: str) -> None:
+    begin = time.monotonic()
+    result = RealHost().run(["/bin/sh", "-c", f"{stubborn}echo said; while :; do sleep 0.1; done"], timeout=0.5)
+    assert result.timed_out and not result.succeeded and result.output == "said\n"
+    assert time.monotonic() - begin < 6
+
+
+def test_a_grandchild_that_holds_the_output_is_left_behind(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    script = f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 60' & sleep 60"
+    result = RealHost().run(["/bin/sh", "-c", script], timeout=0.5)
+    assert result.timed_out and time.monotonic() - begin < 8
+    RealHost().run(["kill", (tmp_path / "pid").read_text().strip()])
