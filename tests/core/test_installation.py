@@ -66,7 +66,10 @@ def test_oversubscription_is_said_in_the_words_of_the_release() -> None:
 
 
 def test_settings_for_another_open_mpi_do_not_reach_this_one() -> None:
-    foreign = {"OMPI_MCA_btl": "tcp", "PMIX_MCA_x": "1", "PRTE_MCA_y": "1", "OPAL_PREFIX": "/else"}
+    foreign = {
+        "OMPI_MCA_btl": "tcp", "PMIX_MCA_x": "1", "PRTE_MCA_y": "1", "OPAL_PREFIX": "/else",
+        "OMPI_CC": "icc", "OMPI_CFLAGS": "-O0", "OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "0",
+    }  # fmt: skip
     host = RealHost({"PATH": "/usr/bin", "LD_LIBRARY_PATH": "/else/lib", "HOME": "/home/me", **foreign})
     assert launch_environment(host, FIVE) == {
         "PATH": "/opt/five/bin:/usr/bin",

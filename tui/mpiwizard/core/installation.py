@@ -13,7 +13,7 @@ from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 
 _VERSION = re.compile(r"^(?:mpirun|mpiexec|prterun|orterun)\s+\(([^)]+)\)\s+(\d\S*)", re.MULTILINE)
-_FOREIGN = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")
+_FOREIGN = ("OMPI_", "OPAL_", "PMIX_", "PRTE_")  # parameters, mpicc's OMPI_CC, what an mpirun around us set
 
 
 class Installation(Struct, frozen=True):
@@ -95,12 +95,12 @@ def launch_environment(host: Host, installation: Installation, *, root: bool = F
 def cleared_environment(host: Host, prefix: str) -> dict[str, str]:
     """The person's environment with `prefix` first, and without what steers another Open MPI.
 
-    OPAL_PREFIX tells an installation that was moved where it is now: it stays when it names this one.
+    OPAL_PREFIX and its like tell an installation that was moved where it is now: they stay when they name it.
     """
     environment = {
         name: value
         for name, value in host.environment.items()
-        if not name.startswith(_FOREIGN) and (name != "OPAL_PREFIX" or value == prefix)
+        if not name.startswith(_FOREIGN) or value == prefix
     }
     environment["PATH"] = os.pathsep.join([f"{prefix}/bin", environment.get("PATH", "/usr/local/bin:/usr/bin:/bin")])
     if libraries := environment.get("LD_LIBRARY_PATH"):  # it outranks the run path of a program
