@@ -60,6 +60,22 @@ def test_soon_takes_the_newest_of_the_releases_that_take_about_as_long() -> None
     assert choices[0].minutes - choices[1].minutes < 5
 
 
+@pytest.mark.parametrize("processors", range(1, 65))
+def test_a_minute_more_never_outweighs_the_newer_release(processors: int) -> None:
+    best, second, *_others = choose(box(cpu_usable=processors, memory_available=64 * GIB), RECIPES, Wishes())
+    assert best.minutes - second.minutes > 5 or best.release == "5.0.11"
+
+
+def test_soon_takes_the_quicker_release_where_the_newer_one_takes_far_longer(tmp_path: Path) -> None:
+    file = tmp_path / "recipes" / "releases.toml"
+    file.parent.mkdir(parents=True)
+    file.write_text(
+        '[[series]]\nid = "5.0"\ntitle = "slow"\nconfigure_checks = 1\ncompile_steps = 1\nconfigure_seconds = 900\n'
+        'make_seconds = 560\ninstall_seconds = 25\ndisk = 1\ndisk_kept = 1\nbasis = "made up"\n'
+    )
+    assert ways(choose(box(), load_recipes(tmp_path), Wishes(matters="soon")))[0] == ("4.1.8", "release")
+
+
 def test_speed_takes_the_newest_release() -> None:
     assert ways(choose(box(), RECIPES, Wishes(matters="speed")))[0] == ("5.0.11", "release")
 

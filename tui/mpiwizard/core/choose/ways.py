@@ -18,6 +18,7 @@ from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.core.recipes import FALLBACK, MATTERS, SOURCES, Recipe, Recipes, fits, series_id, version_of
 
 GUIDE_SERIES = "4.1"  # the guide builds 4.1.5
+WORTH_WAITING = 5.0  # minutes that the newer release may take longer, even for who wants it soon
 
 
 class Offer(Struct, frozen=True):
@@ -38,7 +39,8 @@ def choose(machine: Machine, recipes: Recipes, wishes: Wishes) -> tuple[Choice, 
     _check(machine, recipes, wishes)
     recipe = matching_recipe(machine, recipes, wishes)
     choices = [_choice(machine, recipes, recipe, offer, wishes) for offer in _offers(machine, recipes, recipe, wishes)]
-    ranked = sorted(choices, key=lambda choice: _rank(machine, choice, wishes))
+    quickest = min((choice.minutes for choice in choices if choice.available), default=0.0)
+    ranked = sorted(choices, key=lambda choice: _rank(machine, choice, wishes, quickest))
     return (_with_rank(ranked[0], machine, wishes), *ranked[1:]) if ranked else ()
 
 
@@ -225,15 +227,14 @@ def _guide(source: str) -> str:
     return _("The guide takes 4.1.5 from an address that does not exist, and checks no sum.")
 
 
-def _rank(machine: Machine, choice: Choice, wishes: Wishes) -> tuple[Any, ...]:
+def _rank(machine: Machine, choice: Choice, wishes: Wishes, quickest: float) -> tuple[Any, ...]:
     """Smaller is better: what can be had first, then by what matters to the person."""
     if not choice.available:
         return (True, SOURCES.index(choice.source))
     source = SOURCES.index(choice.source)
     newest = tuple(-number for number in version_of(choice.release).release)
     keys: dict[str, tuple[Any, ...]] = {
-        # Five minutes more or less do not matter to a person who waits for the newer release.
-        "soon": (source, round(choice.minutes / 5), newest, choice.minutes),
+        "soon": (source, choice.minutes > quickest + WORTH_WAITING, newest),
         "speed": (source, newest),
         "match": (
             choice.release not in _present_releases(machine),
