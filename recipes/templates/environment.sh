@@ -1,13 +1,10 @@
 # Open MPI $release first in this shell. Read it with:  . environment.sh
-# Reading it twice does no harm. No library path is needed: compiled programs know where to look.
+# Reading it twice does no harm. No more is needed: compiled programs know where their library is, and man
+# looks beside the folders of PATH.
 mpiwizard_prefix=$prefix
 case ":$${PATH}:" in
     ":$${mpiwizard_prefix}/bin:"*) ;;
     *) PATH="$${mpiwizard_prefix}/bin:$${PATH}" ;;
 esac
-case ":$${MANPATH-}:" in
-    ":$${mpiwizard_prefix}/share/man:"*) ;;
-    *) MANPATH="$${mpiwizard_prefix}/share/man:$${MANPATH-}" ;;
-esac
-export PATH MANPATH
+export PATH
 unset mpiwizard_prefix

@@ -70,6 +70,12 @@ def test_a_setting_that_crashes_loses_and_nothing_more(tmp_path: Path) -> None:
     assert tuning.parameters == {"btl_vader_single_copy_mechanism": "none"}
 
 
+def test_one_run_that_fails_decides_nothing(tmp_path: Path) -> None:
+    once = f"test -e {tmp_path}/again || {{ touch {tmp_path}/again; exit 7; }}; {answer(FASTER)}"
+    trial = tuned(tmp_path, once, answer(SLOWER)).trials[0]
+    assert trial.kept and trial.setting.endswith("= cma") and len(trial.samples_after) == 15
+
+
 def test_when_even_the_plain_way_fails_nothing_is_decided(tmp_path: Path) -> None:
     tuning = tuned(tmp_path, answer(FASTER), "exit 1")
     assert tuning.parameters == {} and "Nothing is changed" in tuning.trials[0].verdict

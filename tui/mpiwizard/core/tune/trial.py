@@ -1,6 +1,6 @@
 """A trial: two values of one parameter, measured turn by turn on this machine.
 
-A run that crashes or hangs loses the trial for its value and nothing more.
+A value whose run crashes or hangs twice loses the trial, and nothing more.
 """
 
 from __future__ import annotations
@@ -66,6 +66,8 @@ def try_out(candidate: Candidate, probes: Probes, machine: Machine, listener: Fr
         listener.note(_("{label}: turn {turn} of {all}").format(label=candidate.label, turn=turn + 1, all=pairs))
         for value, samples in turns if turn % 2 else reversed(turns):
             rate, failure = _rate(candidate, value, probes)
+            if failure:  # once can be the machine's fault; a setting for every job is not decided by one run
+                rate, failure = _rate(candidate, value, probes)
             if failure:
                 return _lost(candidate, value, failure)
             if turn >= 0:
