@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -272,3 +274,38 @@ def test_a_command_that_does_not_exist_is_a_failed_step_not_a_dead_worker(contex
     run = wait_for_end(context, worker.start(context, replace(plan, steps=(missing,))))
     assert (run.state, run.steps[0].status) == ("failed", 127)
     assert "/nonexistent/program" in (Path(run.folder) / "fetch.log").read_text()
+
+
+def test_a_journal_that_cannot_be_written_is_told_at_the_start(context: Context, make: Make) -> None:
+    plan = make()
+    folder = context.folders.runs / plan.run
+    (folder / "journal.jsonl").mkdir(parents=True)
+    (folder / "plan.json").write_bytes(msgspec.json.encode(plan))
+    with pytest.raises(WizardError, match=r"did not start: .*journal\.jsonl"):
+        worker.resume(context, plan.run)
+
+
+def test_when_the_journal_finds_no_room_nothing_runs_on_and_the_reason_is_kept(
+    context: Context, make: Make, tmp_path: Path
+) -> None:
+    plan = slowed(make(), tmp_path)
+    run_id = worker.start(context, plan)
+    wait(context, run_id, in_make(2))
+    journal = context.folders.runs / run_id / "journal.jsonl"
+    (driver,) = worker._processes_of(load_run(context.folders, run_id), with_commands=False)
+    room = journal.stat().st_size + 10  # no event is that short
+    resource.prlimit(driver, resource.RLIMIT_FSIZE, (room, resource.RLIM_INFINITY))
+    run = wait_for_end(context, run_id)
+    assert (run.state, run.current and run.current.id) == ("interrupted", "make")
+    assert re.search("room|space|large", run.failure), run.failure
+    assert not list(worker._processes_of(run, with_commands=True))
+    worker.resume(context, run_id)
+    assert wait_for_end(context, run_id).state == "done"
+
+
+def test_a_prefix_that_became_unwritable_fails_the_install_with_the_reason(context: Context, make: Make) -> None:
+    plan = make()
+    plan = replace(plan, prefix="/proc/mpi")
+    run = wait_for_end(context, worker.start(context, plan))
+    assert (run.state, run.current and run.current.id) == ("failed", "install")
+    assert "/proc/mpi" in (Path(run.folder) / "install.log").read_text()

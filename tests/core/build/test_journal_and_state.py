@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -156,3 +158,17 @@ def test_a_lock_is_held_as_long_as_its_holder_lives(tmp_path: Path) -> None:
     assert time.monotonic() - started < 3
     os.close(descriptor)
     assert not is_locked(path)
+
+
+def test_an_event_that_found_no_room_does_not_spoil_the_next(tmp_path: Path) -> None:
+    """Written in another process: a limit on the size of files stands for a full disk."""
+    program = (
+        "import resource, sys; from pathlib import Path; from mpiwizard.core.build.journal import Journal\n"
+        "journal = Journal(Path(sys.argv[1]), lambda: 1.0); journal.write('run-started')\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (Path(sys.argv[1]).stat().st_size + 10, -1))\n"
+        "try: journal.write('note', text='lost')\n"
+        "except OSError: resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))\n"
+        "journal.write('note', text='kept')\n"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path / "j")], check=True)
+    assert [event.text for event in read_journal(tmp_path / "j")] == ["", "kept"]

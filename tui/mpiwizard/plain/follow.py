@@ -63,7 +63,7 @@ def _tell_change(step: StepState, told: dict[str, str], tell: Callable[[str], No
             "stopped": _("stopped"),
             "interrupted": _("interrupted"),
         }
-        parts = [words[step.state], duration(step.seconds) if step.seconds else "", step.detail]
+        parts = [words.get(step.state, step.state), duration(step.seconds) if step.seconds else "", step.detail]
         tell(f"{step.id}: " + ", ".join(part for part in parts if part))
 
 

@@ -140,7 +140,7 @@ def failure(run: RunState) -> None:
     """The card of a failed run, or how a stopped one goes on."""
     console = _console()
     step = run.current
-    if run.state == "failed" and step is not None:
+    if run.state == "failed" and step is not None and step.state == "failed":
         card = explain_failure(step.id, Path(run.folder) / f"{step.id}.log", step.status)
         console.print(Text(card.what, style="bold"))
         console.print(card.evidence)

@@ -19,10 +19,11 @@ import msgspec
 
 from mpiwizard.core.build.locks import is_locked
 from mpiwizard.core.build.model import RunState
-from mpiwizard.core.build.runs import list_runs, load_run
+from mpiwizard.core.build.runs import WORKER_ERRORS, last_words, list_runs, load_run
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Context, Folders
 from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.files import replace_file
 from mpiwizard.core.i18n import _
 
 _START_SECONDS = 30.0
@@ -35,12 +36,13 @@ def start(context: Context, plan: Plan) -> str:
     try:
         folder.mkdir(parents=True, mode=0o700)
     except FileExistsError:
-        raise WizardError(_("Run {run} exists already; try again.").format(run=plan.run)) from None
-    (folder / "plan.json").write_bytes(msgspec.json.format(msgspec.json.encode(plan), indent=2))
+        message = _("Run {run} was started in this very second; give the same command again.")
+        raise WizardError(message.format(run=plan.run), ExitCode.LOCKED) from None
     try:
+        replace_file(folder / "plan.json", msgspec.json.format(msgspec.json.encode(plan), indent=2), 0o600)
         _spawn(context, folder, plan)
-    except WizardError:
-        shutil.rmtree(folder)
+    except (WizardError, OSError):
+        shutil.rmtree(folder, ignore_errors=True)
         raise
     return plan.run
 
@@ -62,17 +64,22 @@ def resume(context: Context, run_id: str) -> str:
 
 
 def _spawn(context: Context, folder: Path, plan: Plan) -> None:
-    with (folder / "worker.err").open("ab") as errors:
-        result = subprocess.run(
-            [sys.executable, "-m", "mpiwizard.worker", "run", str(folder)],
-            stdin=subprocess.DEVNULL,
-            stdout=errors,
-            stderr=errors,
-            env=_environment(context.folders),
-            start_new_session=True,
-            timeout=_START_SECONDS,
-            check=False,
-        )
+    with (folder / WORKER_ERRORS).open("ab") as errors:
+        errors.truncate(0)
+        try:
+            result = subprocess.run(
+                [sys.executable, "-m", "mpiwizard.worker", "run", str(folder)],
+                stdin=subprocess.DEVNULL,
+                stdout=errors,
+                stderr=errors,
+                env=_environment(context.folders),
+                start_new_session=True,
+                timeout=_START_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            message = _("The worker did not start within {seconds:.0f} s; try again when this box is less busy.")
+            raise WizardError(message.format(seconds=_START_SECONDS)) from None
     if result.returncode == ExitCode.LOCKED:
         other = _builder_of(context.folders, plan)
         raise WizardError(
@@ -83,9 +90,8 @@ def _spawn(context: Context, folder: Path, plan: Plan) -> None:
             ExitCode.LOCKED,
         )
     if result.returncode != 0:
-        reason = (folder / "worker.err").read_text(encoding="utf-8", errors="replace").strip()
         raise WizardError(
-            _("The worker did not start: {reason}").format(reason=reason.rpartition("\n")[2] or result.returncode)
+            _("The worker did not start: {reason}").format(reason=last_words(folder) or result.returncode)
         )
 
 

@@ -41,6 +41,7 @@ def run(folder: Path) -> int:
     Returns in the process that called, as soon as the locks are held and the journal says so.
     """
     plan = read_plan(folder)
+    Journal(folder / "journal.jsonl", time.time).close()  # one that cannot be written must be told now
     locks = [take_lock(folder / "worker.lock"), take_lock(folder / "lock")]
     state = folder.parent.parent
     for prefix in dict.fromkeys((plan.prefix, plan.fallback.prefix if plan.fallback else plan.prefix)):
@@ -67,9 +68,17 @@ class _Worker:
         self._stop_wanted = False
 
     def drive(self) -> int:
+        """Run what is to be run; exit status. When the worker itself cannot go on, stderr has the reason."""
         signal.signal(signal.SIGTERM, self._want_stop)
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+        try:
+            return self._drive()
+        except OSError as error:  # no room for the journal, a folder that was removed
+            print(_complaint(error), file=sys.stderr)
+            return ExitCode.STEP_FAILED
+
+    def _drive(self) -> int:
         before = self._state()
         decisions = decide(before)
         self._journal.write("run-started", pid=os.getpid())
@@ -103,14 +112,16 @@ class _Worker:
         return "done", ""
 
     def _step(self, plan: Plan, step: Step, decision: Decision) -> tuple[str, str]:
-        self._prepare(plan, step, decision)
         started = time.monotonic()
         try:
-            status, late = self._run(plan, step, decision)
+            self._prepare(plan, step, decision)
+            process = self._start(step)
         except OSError as error:
             status, late = 127, False
             with (self._folder / f"{step.id}.log").open("a", encoding="utf-8") as log:
-                log.write(f"{step.argv[0]}: {error.strerror}\n")
+                log.write(_complaint(error) + "\n")
+        else:
+            status, late = self._wait(process, step, decision)
         seconds = time.monotonic() - started
         outcome = "done" if status == 0 else "stopped" if self._stop_wanted else "failed"
         detail = self._detail(plan, step, done=status == 0)
@@ -138,11 +149,10 @@ class _Worker:
             # From its first file on the prefix is recognised as ours, should `make install` be cut off.
             (Path(plan.prefix) / OURS).mkdir(parents=True, exist_ok=True)
 
-    def _run(self, plan: Plan, step: Step, decision: Decision) -> tuple[int, bool]:
-        """Run the step's command to its end: exit status, and whether its deadline ended it."""
+    def _start(self, step: Step) -> subprocess.Popen[bytes]:
         log = os.open(self._folder / f"{step.id}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            process = subprocess.Popen(
+            return subprocess.Popen(
                 step.argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -154,7 +164,14 @@ class _Worker:
             )
         finally:
             os.close(log)
-        self._journal.write("step-started", step=step.id, pid=process.pid, text=decision.why)
+
+    def _wait(self, process: subprocess.Popen[bytes], step: Step, decision: Decision) -> tuple[int, bool]:
+        """Wait for the step's command to end: exit status, and whether its deadline ended it."""
+        try:
+            self._journal.write("step-started", step=step.id, pid=process.pid, text=decision.why)
+        except OSError:  # what nobody knows of must not go on
+            _signal_group(process.pid, signal.SIGKILL)
+            raise
         end_of_time = time.monotonic() + step.deadline
         kill_at: float | None = None
         late = False
@@ -185,7 +202,12 @@ class _Worker:
     def _want_stop(self, _number: int, _frame: object) -> None:
         if not self._stop_wanted:
             self._stop_wanted = True
-            self._journal.write("stop-requested")
+            with contextlib.suppress(OSError):
+                self._journal.write("stop-requested")
+
+
+def _complaint(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:

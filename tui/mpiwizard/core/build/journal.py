@@ -5,6 +5,7 @@ It is the truth about a run. A line that a crash tore in two is ignored by its r
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -36,8 +37,7 @@ class Journal:
     def __init__(self, path: Path, clock: Callable[[], float]) -> None:
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         self._clock = clock
-        if _ends_in_torn_line(path):
-            os.write(self._descriptor, b"\n")
+        self._torn = _ends_in_torn_line(path)
 
     def write(
         self,
@@ -54,7 +54,10 @@ class Journal:
         line = msgspec.json.encode(
             Event(event, self._clock(), step, pid, status, round(seconds, 3), text, outcome)
         )
-        os.write(self._descriptor, line + b"\n")
+        content = (b"\n" if self._torn else b"") + line + b"\n"
+        self._torn = os.write(self._descriptor, content) < len(content)
+        if self._torn:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         os.fsync(self._descriptor)
 
     def close(self) -> None:

@@ -14,6 +14,8 @@ from mpiwizard.core.context import Folders
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 
+WORKER_ERRORS = "worker.err"  # in the run's folder: what the worker of the last start complained of
+
 
 def read_plan(folder: Path) -> Plan:
     """The plan of a run. Raises WizardError when it is missing or not ours."""
@@ -42,7 +44,19 @@ def load_run(folders: Folders, run_id: str) -> RunState:
     plan = read_plan(folder)
     # The locks are asked first: a run that ends in between is then read as finished, never as lost.
     worker, commands = is_locked(folder / "worker.lock"), is_locked(folder / "lock")
-    return fold(plan, read_journal(folder / "journal.jsonl"), folder, worker=worker, commands=commands)
+    run = fold(plan, read_journal(folder / "journal.jsonl"), folder, worker=worker, commands=commands)
+    if run.state in ("interrupted", "new"):
+        return msgspec.structs.replace(run, failure=last_words(folder))
+    return run
+
+
+def last_words(folder: Path) -> str:
+    """What the worker of a run said before it gave up; empty when it was killed, and while all is well."""
+    try:
+        said = (folder / WORKER_ERRORS).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
+    return said.rpartition("\n")[2]
 
 
 def list_runs(folders: Folders) -> tuple[RunState, ...]:
