@@ -73,6 +73,19 @@ def test_it_builds_and_installs_a_real_project(tmp_path: Path) -> None:
     assert f"Next: mpiwizard validate --prefix {tmp_path}/mpi" in done.stdout
 
 
+def test_variables_of_the_shell_do_not_reach_the_build(tmp_path: Path) -> None:
+    text = script(plan_with(context_in(tmp_path), Wishes(prefix="/opt/mpi")))
+    head = text.partition("# fetch:")[0]
+    environment = {"PATH": "/usr/bin:/bin", "CFLAGS": "-O0", "MAKEFLAGS": "-n", "LD_LIBRARY_PATH": "/x", "TZ": "UTC"}
+    told = subprocess.run(
+        ["bash", "-c", f"declare -rx FIXED=1\n{head}env"],
+        env=environment, capture_output=True, text=True, timeout=30, check=True,
+    )  # fmt: skip
+    names = {line.partition("=")[0] for line in told.stdout.splitlines()}
+    assert {"PATH", "TZ", "FIXED"} <= names
+    assert not names & {"CFLAGS", "MAKEFLAGS", "LD_LIBRARY_PATH"}
+
+
 def test_it_ends_at_an_archive_with_another_sum(tmp_path: Path) -> None:
     wishes = Wishes(archive=str(MINIATURE), sha256="0" * 64, prefix=f"{tmp_path}/mpi")
     done = bash(script(plan_with(context_in(tmp_path), wishes, source="archive")))

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-KEPT = (
-    "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "PATH", "LANG",
-    "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
-    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
-    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "APT_CONFIG", "PYTHONPATH",
-    "MPIWIZARD_LANG",
-)  # fmt: skip
+from mpiwizard.core.configure.steps import KEPT
 
 
 def step_environment(surroundings: Mapping[str, str], planned: Mapping[str, str], run: Path) -> dict[str, str]:

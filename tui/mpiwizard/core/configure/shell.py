@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mpiwizard.core.configure.model import Plan
-from mpiwizard.core.configure.steps import quoted
+from mpiwizard.core.configure.steps import KEPT, quoted
 from mpiwizard.core.i18n import _
 
 
@@ -14,6 +14,11 @@ def script(plan: Plan) -> str:
         f"# {_single_line(plan.choice.title)} -> {_single_line(plan.prefix)}",
         "# " + _("Written by mpiwizard; needs bash, a C compiler, make and perl."),
         "set -euo pipefail",
+        "",
+        "# " + _("Of your variables only these reach the build, as when mpiwizard builds."),
+        "for name in $(compgen -e); do",
+        f'  case " {" ".join(KEPT)} " in *" $name "*) ;; *) unset "$name" 2>/dev/null || true ;; esac',
+        "done",
     ]
     for step in plan.steps:
         body = step.script

@@ -12,6 +12,14 @@ from mpiwizard.core.configure.model import Step
 from mpiwizard.core.i18n import _
 
 HOUR = 3600.0
+KEPT = (  # variables of the person that reach a build: they cannot change it, or are needed to reach the source
+    "HOME", "USER", "LOGNAME", "TMPDIR", "TZ", "PATH", "LANG",
+    "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_RUNTIME_DIR",
+    "http_proxy", "https_proxy", "no_proxy", "all_proxy",
+    "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "APT_CONFIG", "PYTHONPATH",
+    "MPIWIZARD_LANG",
+)  # fmt: skip
 
 
 class Places(Struct, frozen=True):
