@@ -99,6 +99,18 @@ def test_the_fallback_is_a_plan_of_the_same_run_with_the_other_source() -> None:
     assert plan_for(source="release").fallback is None
 
 
+def test_settings_for_jobs_are_told_where_the_build_and_the_release_have_what_they_need() -> None:
+    efa = {"platform_provider": "aws", "network_fabric": ["efa_0: EFA"], "network_libfabric": "/opt/amazon/efa"}
+
+    def told(release: str, **wishes: str) -> list[str]:
+        return [note for note in plan_for(box(**efa), release=release, **wishes).notes if "--mca" in note]
+
+    assert any(note.startswith("For a job: --mca mtl ofi.") for note in told("5.0.11"))
+    assert not told("4.1.4"), "too old for this libfabric, so it is built without"
+    assert [note.split()[4] for note in told("4.1.8", recipe="ci")] == ["rmaps_base_oversubscribe"]
+    assert [note.split()[4] for note in told("5.0.11", recipe="ci")] == ["rmaps_default_mapping_policy"]
+
+
 def test_the_plans_time_is_the_sum_of_its_steps_and_every_step_ends_some_day() -> None:
     plan = plan_for()
     assert plan.seconds == pytest.approx(sum(step.seconds for step in plan.steps))

@@ -75,6 +75,7 @@ def test_a_recipe_names_only_options_parameters_claims_and_releases_that_are_kno
         assert any(not known.objection(release) for release in RECIPES.releases), option.id
     for setting in recipe.setting:
         assert RECIPES.parameters[setting.name].kind == "parameter"
+        assert setting.option in {"", *(option.id for option in recipe.option)}
     for preference in recipe.prefer:
         assert preference.release in RECIPES.releases or preference.release in RECIPES.series
     for claim in (*recipe.claims, *(claim for one in recipe.prefer for claim in one.claims)):

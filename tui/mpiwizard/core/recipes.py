@@ -201,12 +201,12 @@ class RecipeOption(Struct, frozen=True, omit_defaults=True, forbid_unknown_field
 
 
 class Setting(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
-    """An MCA parameter a recipe sets at run time, where every fact of `when` fits."""
+    """An MCA parameter a recipe advises for jobs, with `option` only where that one is passed. Told, not written."""
 
     name: str
     value: str
     reason: str
-    when: dict[str, Any] = {}
+    option: str = ""
 
 
 class Recipe(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):

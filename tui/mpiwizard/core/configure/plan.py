@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from msgspec.structs import replace
 
@@ -95,7 +95,7 @@ def _plan(
         disk=series.disk,
         disk_kept=series.disk_kept,
         packages=_missing_programs(machine),
-        notes=_notes(recipes, recipe, switches),
+        notes=_notes(recipes, recipe, choice.release, {option.id for option in passed}, switches),
     )
 
 
@@ -146,12 +146,25 @@ def _missing_programs(machine: Machine) -> dict[str, str]:
     }
 
 
-def _notes(recipes: Recipes, recipe: Recipe, switches: Mapping[str, bool]) -> tuple[str, ...]:
+def _notes(
+    recipes: Recipes, recipe: Recipe, release: str, passed: Set[str], switches: Mapping[str, bool]
+) -> tuple[str, ...]:
     unknown = sorted(set(switches) - set(recipes.options))
+    settings = (
+        setting
+        for setting in recipe.setting
+        if setting.option in {"", *passed} and recipes.parameters[setting.name].known_to(release)
+    )
     return (
         _("Nothing needs root: all is written to folders of yours."),
         *map(_, recipe.hazards),
         *map(_, recipe.environment),
+        *(
+            _("For a job: --mca {name} {value}. {reason}").format(
+                name=one.name, value=one.value, reason=_(one.reason)
+            )
+            for one in settings
+        ),
         *(_("Not tried by us: {text}").format(text=_(text)) for text in recipe.untested),
         *(_("No longer known, and left out: {name}").format(name=name) for name in unknown),
     )
