@@ -6,8 +6,8 @@ is not inside an interface with threads. One line of JSON is printed:
     {"plain": 0, "permitted": 0, "kcmp": 0}
 
 Each value is 0 when it worked, an errno when it was refused, -1 when the bytes were wrong, and null
-when it could not be tried. `plain` is process_vm_readv as it is, `permitted` after the target called
-prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY), which is what Open MPI does. `kcmp` is the system call by
+when it could not be tried. `plain` is process_vm_readv as it is, `permitted` after the target gave
+leave to all, prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY), as ranks of Open MPI do. `kcmp` is the system call by
 which Open MPI 5 asks whether two processes share a user namespace; containers often refuse it.
 """
 

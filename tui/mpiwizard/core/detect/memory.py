@@ -13,7 +13,7 @@ from mpiwizard.core.format import memory
 from mpiwizard.core.i18n import _
 
 PER_JOB = 1 << 30  # bytes of memory set aside for one compiler; our own safe rule
-SEGMENT = 16 << 20  # bytes of shared memory per rank: 4 MiB, or 16 MiB in builds with XPMEM support
+SEGMENT = 16 << 20  # bytes of shared memory a rank may take; 4 MiB where Open MPI was built without XPMEM
 
 
 def parse_meminfo(text: str) -> dict[str, int]:
