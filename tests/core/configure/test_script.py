@@ -123,4 +123,5 @@ def test_the_script_runs_the_very_commands_of_the_plan(tmp_path: Path) -> None:
 def test_the_distributions_source_is_fetched_without_touching_etc(tmp_path: Path) -> None:
     text = script(plan_with(context_in(tmp_path), Wishes(prefix="/opt/mpi"), "4.1.4", "distro"))
     assert not re.search(r">\s*\"?/etc", text)
+    assert "Dir::Etc::Parts /dev/null" in text, "hooks of the system do not run"
     assert "--download-only" in text and "sudo" not in text

@@ -66,7 +66,10 @@ def make_steps(work: Work) -> tuple[Step, ...]:
 
 def _source_steps(work: Work) -> tuple[Step, ...]:
     source = work.places.source
-    unpack = (f"mkdir -p {quoted(source)}", f'tar -xf "$archive" -C {quoted(source)} --strip-components=1')
+    unpack = (
+        f"mkdir -p {quoted(source)}",
+        f'tar -xf "$archive" -C {quoted(source)} --strip-components=1 --no-same-owner',
+    )
     return (
         _own_step(work, "fetch", _("Fetch the source"), _fetch_script(work), 2 * HOUR),
         _own_step(work, "verify", _("Verify the archive"), _verify_script(work), 600.0),
@@ -135,12 +138,16 @@ def _distro_script(work: Work) -> tuple[str, ...]:
         "for list in /etc/apt/sources.list.d/*.sources; do",
         '  [ ! -f "$list" ] || sed "s/^Types:.*/Types: deb-src/" "$list" > "$apt/sources/${list##*/}"',
         "done",
-        'private=(-o Dir::Etc::SourceList=/dev/null -o Dir::Etc::SourceParts="$apt/sources"',
-        '  -o Dir::State::Lists="$apt/lists" -o Dir::Cache="$apt" -o Dir::Cache::Archives="$apt/archives"',
-        "  -o APT::Sandbox::User=root)",
-        'apt-get "${private[@]}" update || true  # other vendors seldom serve sources',
+        "# without hooks of the system, which may change what lies outside",
+        '{ apt-config dump | grep -Eiv "^(APT::Update|APT::Periodic|DPkg|AptCli|Acquire::IndexTargets|Dir)"',
+        """  printf '%s "%s";\\n' Dir::Etc::Main /dev/null Dir::Etc::Parts /dev/null \\""",
+        '    Dir::Etc::SourceList /dev/null Dir::Etc::SourceParts "$apt/sources" Dir::State::Lists "$apt/lists" \\',
+        '    Dir::Cache "$apt" Dir::Cache::Archives "$apt/archives" Dir::Cache::pkgcache "" \\',
+        '    Dir::Cache::srcpkgcache "" Acquire::Languages none APT::Sandbox::User root; } > "$apt/apt.conf"',
+        'export APT_CONFIG="$apt/apt.conf"',
+        "apt-get update || true  # other vendors seldom serve sources",
         'cd "$apt/package"',
-        'apt-get "${private[@]}" source --download-only --only-source openmpi',
+        "apt-get source --download-only --only-source openmpi",
         f"archive=$apt/package/{quoted(work.origin.file)}",
     )
 
