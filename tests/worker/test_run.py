@@ -309,3 +309,15 @@ def test_a_prefix_that_became_unwritable_fails_the_install_with_the_reason(conte
     run = wait_for_end(context, worker.start(context, plan))
     assert (run.state, run.current and run.current.id) == ("failed", "install")
     assert "/proc/mpi" in (Path(run.folder) / "install.log").read_text()
+
+
+def test_a_note_between_steps_that_is_spoiled_fails_the_step_in_one_sentence(context: Context, make: Make) -> None:
+    plan = make(steps=("verify",))
+    folder = context.folders.runs / plan.run
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_bytes(msgspec.json.encode(plan))
+    (folder / "fetched.json").write_text('{"archive": ')
+    worker.resume(context, plan.run)
+    run = wait_for_end(context, plan.run)
+    assert run.failure.startswith("What was fetched is not known any more")
+    assert "Traceback" not in (folder / "verify.log").read_text()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import hashlib
 import io
+import lzma
+import random
 import tarfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -93,6 +98,7 @@ def test_another_sum_than_the_given_one_names_both(context: Context) -> None:
         ("# Something else\nmajor=4\nminor=1\nrelease=4\n", ""),
         ("# Open MPI\nmajor=four\nminor=1\nrelease=4\n", ""),
         ("# Open MPI\nmajor=4\n", ""),
+        ("# Open MPI\nmajor=4\nminor=1\nrelease=4\ngreek=/../../x\n", ""),
     ],
 )
 def test_versions_as_open_mpi_writes_them(text: str, version: str) -> None:
@@ -127,3 +133,46 @@ def test_a_hostile_or_odd_archive_is_refused_and_leaves_nothing(tmp_path: Path, 
         unpack(tar(tmp_path / "odd.tar.gz", members), folder / "source")
     assert list(folder.iterdir()) == []
     assert not (tmp_path / "outside").exists()
+
+
+def packed(path: Path) -> bytes:
+    """An archive in which every file has content of its own that no compressor shortens."""
+    content = random.Random(1).randbytes
+    tar(path, {"openmpi/configure": b"", **{f"openmpi/{number}": content(5000) for number in range(40)}})
+    return gzip.decompress(path.read_bytes())
+
+
+@pytest.mark.parametrize("compress", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("damage", ["cut", "header", "stream"])
+def test_a_damaged_archive_is_never_unpacked_in_part(
+    tmp_path: Path, compress: Callable[[bytes], bytes], damage: str
+) -> None:
+    """tarfile alone takes a damaged header for the end of the archive."""
+    whole = bytearray(packed(tmp_path / "whole.tar.gz"))
+    if damage == "header":
+        whole[whole.index(b"openmpi/20") + 100] ^= 0x55
+    content = bytearray(compress(bytes(whole)))
+    if damage == "cut":
+        del content[len(content) // 2 :]
+    if damage == "stream":
+        content[len(content) // 2] ^= 0x55
+    (tmp_path / "damaged.tar").write_bytes(content)
+    (tmp_path / "work").mkdir()
+    if damage == "stream" and compress is bytes:
+        pytest.skip("a tar file has no sum of its files' content")
+    with pytest.raises(WizardError, match="cannot be unpacked") as caught:
+        unpack(tmp_path / "damaged.tar", tmp_path / "work" / "source")
+    assert "\n" not in str(caught.value)
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_members_that_no_folder_can_hold_are_told_in_one_sentence(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.tar"
+    for name, kind in (("n" * 300, tarfile.REGTYPE), ("link", tarfile.LNKTYPE), ("device", tarfile.CHRTYPE)):
+        with tarfile.open(odd, "w") as archive:
+            archive.addfile(tarfile.TarInfo("openmpi/configure"))
+            member = tarfile.TarInfo(f"openmpi/{name}")
+            member.type, member.linkname = kind, "openmpi/none"
+            archive.addfile(member)
+        with pytest.raises(WizardError, match=r"odd\.tar cannot be unpacked"):
+            unpack(odd, tmp_path / "source")

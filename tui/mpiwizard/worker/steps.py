@@ -59,6 +59,9 @@ def run_step(name: str, folder: Path) -> int:
     """Do one step of the run in this folder; its exit status. The last line of the log says why it failed."""
     signal.signal(signal.SIGTERM, _end)
     steps = {"fetch": _fetch, "verify": _verify, "unpack": _unpack, "tune": _tune, "validate": _validate}
+    if name not in steps:
+        print(f"unknown step {name}", file=sys.stderr)
+        return ExitCode.USAGE
     context = Context.of_person()
     try:
         plan = load_run(context.folders, folder.name).plan
@@ -66,9 +69,6 @@ def run_step(name: str, folder: Path) -> int:
     except (WizardError, OSError) as error:
         print(error, flush=True)
         detail, status = str(error), getattr(error, "exit_code", ExitCode.STEP_FAILED)
-    except KeyError:
-        print(f"unknown step {name}", file=sys.stderr)
-        return ExitCode.USAGE
     (folder / f"{name}.result.json").write_bytes(msgspec.json.encode(StepResult(detail)))
     return int(status)
 
@@ -102,7 +102,11 @@ def _tell(text: str) -> None:
 
 
 def _fetched(folder: Path) -> Fetched:
-    return msgspec.json.decode((folder / "fetched.json").read_bytes(), type=Fetched)
+    try:
+        return msgspec.json.decode((folder / "fetched.json").read_bytes(), type=Fetched)
+    except (OSError, msgspec.DecodeError) as error:
+        message = _("What was fetched is not known any more ({reason}); start a new run.")
+        raise WizardError(message.format(reason=error)) from None
 
 
 def _verify(_context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
@@ -171,7 +175,7 @@ def _validate(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
 def _tuning(folder: Path) -> Tuning | None:
     try:
         return msgspec.json.decode((folder / "tuning.json").read_bytes(), type=Tuning)
-    except OSError:
+    except (OSError, msgspec.DecodeError):
         return None
 
 

@@ -17,8 +17,8 @@ def probe(context: Context, wishes: Wishes) -> tuple[Availability, ...]:
 
     from mpiwizard.core.sources import archive, distro, release
 
+    given = archive.probe(context, wishes)  # first: a wrong path must not wait for the network
     asked = (release.probe, distro.probe)
     with ThreadPoolExecutor(len(asked)) as pool:
         futures = [pool.submit(ask, context, wishes) for ask in asked]
-        given = archive.probe(context, wishes)
         return (*(future.result() for future in futures), given)

@@ -12,6 +12,7 @@ from mpiwizard.core.i18n import _
 from mpiwizard.core.sources.checksum import checked_form, sha256_of
 from mpiwizard.core.sources.model import Availability
 
+_GREEK = re.compile(r"(?:[a-z]+\d*)?")  # such as rc1; the version becomes part of paths
 _NUMBER = re.compile(r"^(major|minor|release|greek)=(\S*)$", re.M)
 
 
@@ -75,4 +76,5 @@ def version_text(text: str) -> str:
         version = ".".join(str(int(numbers[part])) for part in ("major", "minor", "release"))
     except (KeyError, ValueError):
         return ""
-    return version + str(numbers.get("greek", ""))
+    greek = numbers.get("greek", "")
+    return version + greek if _GREEK.fullmatch(greek) else ""

@@ -9,12 +9,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
-from mpiwizard.core.sources.checksum import refuse_if_different
+from mpiwizard.core.sources.checksum import refuse_if_different, sha256_of
 from mpiwizard.core.sources.model import Availability
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def probe(context: Context, wishes: Wishes) -> Availability:
             answer = client.head(address)
             answer.raise_for_status()
             size = int(answer.headers.get("content-length", 0))
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError, OSError) as error:
         return Availability("release", False, archive.release, reason=_reason(address, error))
     detail = _("official archive, SHA-256 pinned by {count} projects").format(count=len(archive.sources))
     return Availability("release", True, archive.release, archive.file, size, archive.sha256, detail)
@@ -66,9 +66,12 @@ def fetch(
             ExitCode.USAGE,
         )
     target.mkdir(parents=True, exist_ok=True)
-    path = target / archive.file
-    if not path.exists():
-        _download(address_of(archive, mirror), path, note)
+    path, address = target / archive.file, address_of(archive, mirror)
+    if path.exists() and sha256_of(path) != archive.sha256:
+        path.unlink()  # spoiled since it was kept
+    if not path.exists() and _download(address, path, note) and sha256_of(path) != archive.sha256:
+        path.unlink()  # the two parts are of two files: the server's has changed in between
+        _download(address, path, note)
     return path, refuse_if_different(path, archive.sha256, remove=True)
 
 
@@ -99,26 +102,43 @@ def _client() -> httpx.Client:
     )
 
 
-def _download(address: str, path: Path, note: Callable[[str], None]) -> None:
+def _download(address: str, path: Path, note: Callable[[str], None]) -> bool:
+    """Download to `path`; True when an earlier unfinished download went on."""
+    import fcntl
+
     import httpx
 
     part = path.with_name(path.name + ".part")
-    have = part.stat().st_size if part.exists() else 0
-    try:
-        with (
-            _client() as client,
-            client.stream("GET", address, headers={"Range": f"bytes={have}-"} if have else {}) as answer,
-        ):
-            if answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-                part.unlink()
-                raise WizardError(_("The unfinished download did not fit the server's file; fetch it again."))
+    with part.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # two runs may want the same archive: the second waits, and has it
+        if path.exists():
+            part.unlink(missing_ok=True)
+            return False
+        have = file.seek(0, 2)  # to its end, which may have moved while we waited
+        try:
+            with _client() as client:
+                goes_on = _get(client, address, file, have, note)
+        except (httpx.HTTPError, httpx.InvalidURL, ImportError, ValueError) as error:
+            raise WizardError(_reason(address, error)) from None
+        part.rename(path)
+    return goes_on
+
+
+def _get(client: httpx.Client, address: str, file: BinaryIO, have: int, note: Callable[[str], None]) -> bool:
+    """Append what is missing to the file, or fetch all anew when the server cannot go on; True when it went on."""
+    import httpx
+
+    wanted = {"Range": f"bytes={have}-"} if have else {}
+    with client.stream("GET", address, headers={"Accept-Encoding": "identity", **wanted}) as answer:
+        if not (have and answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE):
             answer.raise_for_status()
             goes_on = answer.status_code == httpx.codes.PARTIAL_CONTENT
-            with part.open("ab" if goes_on else "wb") as file:
-                _receive(answer, file.write, have if goes_on else 0, note)
-    except (httpx.HTTPError, httpx.InvalidURL, OSError) as error:
-        raise WizardError(_reason(address, error)) from None
-    part.rename(path)
+            if not goes_on:
+                file.truncate(0)
+            _receive(answer, file.write, have if goes_on else 0, note)
+            return goes_on
+    file.truncate(0)
+    return _get(client, address, file, 0, note)
 
 
 def _receive(
@@ -135,6 +155,9 @@ def _receive(
 
 
 def _reason(address: str, error: Exception) -> str:
+    import re
+    import urllib.request
+
     import httpx
 
     host = httpx.URL(address).host if not isinstance(error, httpx.InvalidURL) else address
@@ -142,5 +165,13 @@ def _reason(address: str, error: Exception) -> str:
         return _("{host} answered {status} for {address}").format(
             host=host, status=error.response.status_code, address=address
         )
-    text = str(error).strip() or type(error).__name__
+    text = re.sub(r"^\[Errno -?\d+\] ", "", str(error).strip()) or type(error).__name__
+    if isinstance(error, ImportError):
+        text = _("a SOCKS proxy is set, and only HTTP proxies can be used here")
+    proxy = urllib.request.getproxies().get(address.partition(":")[0])
+    if proxy and not urllib.request.proxy_bypass(host):
+        place = proxy.rpartition("@")[2]  # without the password
+        return _("{host} cannot be reached through the proxy {proxy} ({reason})").format(
+            host=host, proxy=place, reason=text
+        )
     return _("{host} cannot be reached ({reason})").format(host=host, reason=text)
