@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
 import sys
 import time
@@ -18,7 +19,7 @@ from mpiwizard.core.build.runs import list_runs
 from mpiwizard.core.context import Context, Folders
 from mpiwizard.core.host import RealHost
 
-ENTER, ESCAPE, CONTROL_Q = "\r", "\x1b", "\x11"
+ENTER, ESCAPE, CONTROL_Q, CONTROL_Z = "\r", "\x1b", "\x11", "\x1a"
 Open = Callable[..., Term]
 
 
@@ -30,12 +31,19 @@ def context(tmp_path: Path) -> Context:
 
 @pytest.fixture
 def wizard(tmp_path: Path, context: Context) -> Iterator[Open]:
-    """Open `mpiwizard …` in a terminal. `path` goes before PATH. Everything is ended after the test."""
+    """Open `mpiwizard …`, or another program, in a terminal. `path` goes before PATH. All is ended after the test."""
     opened: list[Term] = []
 
-    def start(*arguments: str, path: str = "", columns: int = 80, rows: int = 24, **environment: str) -> Term:
+    def start(
+        *arguments: str,
+        path: str = "",
+        program: tuple[str, ...] = (sys.executable, "-m", "mpiwizard"),
+        columns: int = 80,
+        rows: int = 24,
+        **environment: str,
+    ) -> Term:
         term = Term(
-            [sys.executable, "-m", "mpiwizard", *arguments],
+            [*program, *arguments],
             columns,
             rows,
             HOME=str(tmp_path),
@@ -181,4 +189,23 @@ def test_without_any_source_the_wizard_says_what_to_do(wizard: Open) -> None:
     term = wizard("--offline")
     term.wait_for("--archive")
     term.press(CONTROL_Q)
+    assert term.status() == 0
+
+
+def test_control_z_gives_the_shell_back_and_fg_the_wizard(
+    wizard: Open, tmp_path: Path, context: Context, slow_compiler: str
+) -> None:
+    command = shlex.join([sys.executable, "-m", "mpiwizard", *start_arguments(tmp_path)])
+    term = wizard(path=slow_compiler, program=("/bin/bash", "--norc", "--noprofile", "-i"))
+    term.press(command + ENTER)
+    to_the_build(term)
+    term.press(CONTROL_Z)
+    term.wait_for("Stopped")
+    (run,) = list_runs(context.folders)
+    assert run.state == "running"
+    term.press("fg" + ENTER)
+    term.wait_for("Building Open MPI 5.0.11")
+    term.press("q")
+    term.wait_for("mpiwizard attach")
+    term.press("exit" + ENTER)
     assert term.status() == 0

@@ -110,6 +110,30 @@ async def test_scrolling_up_stops_following_and_the_end_takes_it_up_again(tmp_pa
         await until(pilot, lambda: log.follow and log.line_text() == "one more")
 
 
+async def test_a_log_that_does_not_grow_is_seldom_looked_at(tmp_path: Path) -> None:
+    class Counted(LogView):
+        looks = 0
+
+        def poll(self) -> bool:
+            self.looks += 1
+            return super().poll()
+
+    class CountedApp(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Counted()
+
+    app = CountedApp()
+    async with app.run_test() as pilot:
+        log = app.query_one(Counted)
+        log.open(tmp_path / "make.log")
+        await pilot.pause(1.0)
+        before = log.looks
+        await pilot.pause(1.0)
+        assert log.looks - before <= 3
+        (tmp_path / "make.log").write_text("first\n", encoding="utf-8")
+        await until(pilot, lambda: log.line_text() == "first", seconds=2)
+
+
 async def test_escape_sequences_of_a_build_never_reach_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "make.log"
     path.write_bytes(b"\x1b]0;title\x07\x1b[2Jfirst\rsecond \x1b[31mred\x1b[0m\n")

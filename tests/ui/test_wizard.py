@@ -22,12 +22,16 @@ from tests.ui.fixed import (
 )
 from tests.ui.pilot import screen, until
 
+from mpiwizard.core.build.failure import FailureCard
+from mpiwizard.core.build.model import RunState
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.session import Session
 from mpiwizard.ui.app import WizardApp, exit_code, run_to_show
+from mpiwizard.ui.screens.detect import DetectScreen
 from mpiwizard.ui.screens.stage import StageScreen
+from mpiwizard.ui.walk import Walk
 from mpiwizard.ui.widgets.log_view import LogView
-from mpiwizard.ui.widgets.rows import Rows
+from mpiwizard.ui.widgets.rows import Column, Row, Rows
 
 
 @pytest.fixture(autouse=True)
@@ -523,3 +527,107 @@ async def test_a_decision_that_cannot_be_kept_does_not_end_the_wizard() -> None:
     async with app.run_test(notifications=True) as pilot:
         await to_configure(pilot)
         await shown(pilot, "not kept for the next start")
+
+
+async def test_a_run_that_vanishes_while_it_is_watched_is_no_longer_called_running() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        stages.fails["load_run"] = "There is no run of that name."
+        await shown(pilot, "There is no run of that name.", "n new build")
+        await pilot.press("s")
+        await shown(pilot, "Nothing runs that could be stopped")
+        assert "62 %" not in screen(app)
+        assert "●" not in screen(app)
+        await pilot.press("n")
+        await shown(pilot, "Found in")
+
+
+async def test_a_run_that_has_ended_is_looked_at_seldom() -> None:
+    stages = FixedStages(run=run_at("validate", "done"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test() as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.pause(1.0)
+        assert stages.called("load_run") <= 2
+
+
+async def test_the_next_error_and_the_copied_line_are_what_the_person_sees() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "failed")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "fatal error: xpmem.h", "v log")
+        await pilot.press("y")
+        assert app.clipboard.startswith("btl_vader_xpmem.c:23:10: fatal error")
+        await pilot.press("w")
+        await shown(pilot, "unused variable 'prev'")
+
+
+async def test_the_folder_of_the_source_takes_no_room_in_log_and_card(run_folder: Path) -> None:
+    run = run_at("make", "failed")
+    source = run.plan.source_folder
+
+    class FarAway(FixedStages):
+        def failure(self, run: RunState) -> FailureCard | None:
+            return FailureCard("make ended.", f"{source}/src/a.c, line 3", 1, f"{source}/src/a.c:3: error: no", "Try")
+
+    (run_folder / "make.log").write_text(f"{source}/src/a.c:3: error: no\n")
+    app = WizardApp(FarAway(run=run), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, " src/a.c, line 3", " src/a.c:3: error: no")
+        await pilot.press("v")
+        await shown(pilot, "\n src/a.c:3: error: no")
+
+
+async def test_after_a_resume_the_highlight_goes_along_again() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "interrupted")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "r resumes")
+        await pilot.press("home", "r")
+        await shown(pilot, "make 62 %")
+        await until(pilot, lambda: app.screen.query_one(Rows).row_id == "make")
+
+
+@pytest.mark.parametrize("stop", range(1, 7))
+async def test_the_rail_names_all_six_stages_in_60_columns(stop: int) -> None:
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(size=(60, 16), notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press(str(stop))
+        rail = screen(app).splitlines()[0]
+        assert all(str(number) in rail for number in range(1, 7))
+
+
+async def test_in_a_low_terminal_the_evidence_leaves_room_for_the_rows() -> None:
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(size=(60, 16), notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press("6")
+        await until(pilot, lambda: stage(app) == "validate" and app.screen.query_one(Rows).size.height >= 3)
+
+
+async def test_a_question_is_legible_before_its_first_layout() -> None:
+    rows = Rows(Column())
+    rows._rows = (Row("leave", ("Leave it running and quit",)),)
+    assert "Leave it running and quit" in rows._prompts()[0].plain
+
+
+async def test_help_begins_with_the_keys_of_the_stage() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("question_mark")
+        await shown(pilot, "Esc closes this")
+        text = screen(app)
+        assert text.index("Enter   Choose") < text.index("/       filter") < text.index("e       more")
+
+
+async def test_enter_pressed_at_the_first_paint_is_not_lost() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        app.walk = Walk()
+        first = DetectScreen()
+        first.call_after_refresh(first.action_go_on)  # queued before the look that follows the first paint
+        await app.push_screen(first)
+        await shown(pilot, "Best for you here")

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from mpiwizard.ui.stages import Stages
     from mpiwizard.ui.watch import View, Watch
 
-_LOOKS_PER_SECOND = 4
+_LOOK_EVERY = 0.25  # seconds, while a run is active
+_LOOK_AT_ENDED_EVERY = 2.0  # seconds; somebody may resume it elsewhere
 # Blue for what is well, orange for what needs a look: told apart with any kind of colour vision.
 _THEME = Theme(
     name="mpiwizard",
@@ -75,6 +76,7 @@ class WizardApp(App[None]):
     BINDINGS = [
         Binding("ctrl+q", "leave", _("quit"), show=False, priority=True, key_display="Ctrl+Q"),
         Binding("ctrl+c", "leave", show=False, priority=True),
+        Binding("ctrl+z", "suspend_process", _("to the shell; fg comes back"), show=False, key_display="Ctrl+Z"),
     ]
 
     def __init__(
@@ -101,8 +103,7 @@ class WizardApp(App[None]):
         self.view: View | None = None
         self._session: Session | None = None
         self._watch: Watch | None = None
-        self._looks: Timer | None = None
-        self._looking = False
+        self._next_look: Timer | None = None
         self._first_run = run_id
 
     @property
@@ -148,9 +149,9 @@ class WizardApp(App[None]):
         """Follow this run from now on."""
         from mpiwizard.ui.watch import Watch
 
+        if self._next_look is not None:
+            self._next_look.stop()
         self._watch = Watch(self.stages, run_id)
-        if self._looks is None:
-            self._looks = self.set_interval(1 / _LOOKS_PER_SECOND, self._look)
         self._look()
 
     def action_leave(self) -> None:
@@ -207,7 +208,7 @@ class WizardApp(App[None]):
             if self.walk.run is not None:
                 self.stages.stop(self.walk.run.id)
         except WizardError as error:
-            self.call_later(self._lost, str(error))
+            self.call_later(self.notify, str(error), markup=False)
         else:
             self.call_later(self.exit)
 
@@ -222,23 +223,22 @@ class WizardApp(App[None]):
         return ""
 
     def _look(self) -> None:
-        watch = self._watch
-        if watch is not None and not self._looking:
-            self._looking = True
+        if (watch := self._watch) is not None:
             self.run_worker(lambda: self._look_in_thread(watch), thread=True, group="look")
 
     def _look_in_thread(self, watch: Watch) -> None:
         try:
             view = watch.look()
         except Exception as error:
-            self.call_later(self._lost, as_sentence(error))
+            self.call_later(self._lost, watch, as_sentence(error))
         else:
             self.call_later(self._seen, watch, view)
-        finally:
-            self._looking = False
 
     def _seen(self, watch: Watch, view: View) -> None:
         if watch is not self._watch:
+            return
+        self._next_look = self.set_timer(_LOOK_EVERY if view.run.active else _LOOK_AT_ENDED_EVERY, self._look)
+        if view is self.view:
             return
         self.view = view
         self.walk.runs(view.run)
@@ -248,12 +248,16 @@ class WizardApp(App[None]):
                 screen.run_changed(view)
                 break
 
-    def _lost(self, sentence: str) -> None:
-        self._watch = None
-        self.walk.mark("build", "failed")
-        if isinstance(self.screen, StageScreen):
-            self.screen.refresh_rail()
-            self.screen.headline(sentence)
+    def _lost(self, watch: Watch, sentence: str) -> None:
+        if watch is not self._watch:
+            return
+        self._watch = self.view = None
+        self.walk.lost_run()
+        for screen in (self.screen, *self.screen_stack):
+            if isinstance(screen, StageScreen):
+                screen.refresh_rail()
+                screen.run_lost(sentence)
+                break
 
 
 def exit_code(run: RunState | None) -> int:

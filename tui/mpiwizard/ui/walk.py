@@ -67,6 +67,11 @@ class Walk:
             self._follow(run)
         self.run = run
 
+    def lost_run(self) -> None:
+        """The run cannot be read any more."""
+        self.run = None
+        self._states.update(dict.fromkeys(STAGES[3:], "waiting"))
+
     def _follow(self, run: RunState) -> None:
         steps = {step.id: step.state for step in run.steps}
         build = [state for step, state in steps.items() if step not in _STEPS_AFTER_BUILD]

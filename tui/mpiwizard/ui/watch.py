@@ -35,11 +35,13 @@ class Counts(NamedTuple):
 class View(NamedTuple):
     """One look at a run. `part` is the share of the current step, 0 to 1, None when unknown; times in seconds.
 
+    `elapsed` is the time its steps took, without the time it lay still; `in_step` that of the current one.
     `last` is the last line the current step wrote.
     """
 
     run: RunState
     elapsed: float
+    in_step: float
     left: float
     part: float | None
     counts: Counts
@@ -101,10 +103,12 @@ class Watch:
             part = fraction(counts.compiled, counts.expected)
         trials, tuning = self._stages.trials(run)
         checks, metrics, report = self._stages.results(run)
+        in_step = max(now - current.started, 0.0) if current is not None and current.state == "running" else 0.0
         return View(
             run,
-            _elapsed(run, now),
-            _left(run, current, part, now),
+            sum(step.seconds for step in run.steps) + in_step,
+            in_step,
+            _left(run, current, part, in_step),
             part,
             counts,
             self._last_line(current),
@@ -127,7 +131,8 @@ class Watch:
         progress = {step: log.progress for step, log in self._logs.items()}
         make = progress.get(_BY_COUNT, Progress())
         return Counts(
-            make.compiled,
+            # A resumed make says again what it had begun when it was cut off.
+            min(make.compiled, self._expected) if self._expected else make.compiled,
             self._expected,
             sum(one.checks for one in progress.values()),
             sum(one.warnings for one in progress.values()),
@@ -146,13 +151,12 @@ class Watch:
         return self._usage
 
 
-def _elapsed(run: RunState, now: float) -> float:
-    return max((run.finished or now) - run.started, 0.0) if run.started else 0.0
-
-
-def _left(run: RunState, current: StepState | None, part: float | None, now: float) -> float:
+def _left(run: RunState, current: StepState | None, part: float | None, in_step: float) -> float:
     """Seconds until the run is done: the current step's own pace, then the estimates of the rest."""
     waiting = sum(run.plan.step(step.id).seconds for step in run.steps if step.state == "waiting")
     if current is None or current.state != "running":
         return waiting
-    return waiting + remaining(now - current.started, part, run.plan.step(current.id).seconds)
+    estimate = run.plan.step(current.id).seconds
+    if current.again and part:  # the pace cannot be told: some of the part was done before this step began
+        return waiting + estimate * (1 - part)
+    return waiting + remaining(in_step, part, estimate)

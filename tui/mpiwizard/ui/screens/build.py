@@ -45,7 +45,7 @@ class BuildScreen(StageScreen):
         Binding("slash", "search", _("search"), key_display="/"),
         Binding("w", "warning", _("next warning"), key_display="w"),
         Binding("L", "pager", _("full log"), key_display="L"),
-        Binding("v", "card", _("card or log"), show=False, key_display="v"),
+        Binding("v", "card", _("log"), key_display="v"),
         Binding("y", "copy", _("copy line"), show=False, key_display="y"),
     ]
 
@@ -53,6 +53,7 @@ class BuildScreen(StageScreen):
         super().__init__()
         self._current = ""
         self._card_wanted = True
+        self._is_lost = False
         self.meter = Static(id="meter", markup=False)
         self.log_view = LogView()
         self.card = Evidence(id="card")
@@ -83,8 +84,12 @@ class BuildScreen(StageScreen):
         return self.run is not None and self.run.state in _RESUMABLE
 
     def offers(self, action: str) -> bool:
-        if action in ("resume", "new"):
+        if action == "resume":
             return self.resumable
+        if action == "new":
+            return self.resumable or self._is_lost
+        if action == "card":
+            return self.card.display
         if action in ("stop", "quit"):
             return self.active
         if action == "go_on":
@@ -92,10 +97,19 @@ class BuildScreen(StageScreen):
         if action == "enlarge":
             return False
         if action == "follow":
-            return not self.log_view.follow
+            return self.log_view.display and not self.log_view.follow
         return True
 
+    def run_lost(self, sentence: str) -> None:
+        super().run_lost(sentence)
+        self._is_lost = True
+        self.headline(sentence, _("n starts a new build."))
+        for pane in (self.meter, self.log_view, self.card):
+            pane.display = False
+
     def run_changed(self, view: View) -> None:
+        self._is_lost, self.meter.display = False, True
+        self.log_view.leave_out = f"{view.run.plan.source_folder}/"
         moved = self._move_highlight(view.run)
         self.headline(*_sentences(view))
         self.rows.show(list(_rows(view)), highlight=moved)
@@ -115,23 +129,29 @@ class BuildScreen(StageScreen):
         return current if current and current != before and was_there else ""
 
     def _show_log_or_card(self, view: View) -> None:
-        step = next((step for step in view.run.steps if step.id == self.rows.row_id), None)
-        card = self._card_wanted and step is not None and step.state == "failed" and step.id not in _LATER
+        step = self.rows.row_id
+        card = self._card_wanted and self._has_card(step)
         self.log_view.display = not card
         self.card.display = card
-        if step is not None:
-            self.log_view.open(Path(view.run.folder) / f"{step.id}.log")
+        if step:
+            log = Path(view.run.folder) / f"{step}.log"
+            self.log_view.open(log)
             if card and view.failure is not None:
-                self._fill_card(view.failure, str(Path(view.run.folder) / f"{step.id}.log"))
+                self._fill_card(view.failure, str(log))
+
+    def _has_card(self, step_id: str) -> bool:
+        steps = self.run.steps if self.run is not None else ()
+        return step_id not in _LATER and any(step.id == step_id and step.state == "failed" for step in steps)
 
     def _fill_card(self, failure: FailureCard, log: str) -> None:
         line = _("{file}, line {line}").format(file=log, line=failure.line) if failure.line else log
+        leave_out = self.log_view.leave_out
         self.card.show(
             failure.what,
             [],
             [
-                (_("Where"), failure.where),
-                (_("First error"), failure.evidence),
+                (_("Where"), failure.where.replace(leave_out, "")),
+                (_("First error"), failure.evidence.replace(leave_out, "")),
                 (_("Try"), failure.try_this),
                 (_("Log"), line),
             ],
@@ -140,6 +160,7 @@ class BuildScreen(StageScreen):
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         if self.wizard.view is not None:
             self._show_log_or_card(self.wizard.view)
+            self.refresh_bindings()
 
     def on_log_view_follow_changed(self) -> None:
         self.refresh_bindings()
@@ -160,19 +181,32 @@ class BuildScreen(StageScreen):
         log.poll()
 
     def action_search(self) -> None:
-        self._card_wanted = False
+        self._show_log()
         self.type_in(_("search the log of this step; a regular expression is welcome"))
 
     def action_warning(self) -> None:
+        self._show_log()
         self.log_view.find(r"\bwarning: |\berror: ")
 
     def action_card(self) -> None:
+        if not self._has_card(self.rows.row_id):
+            self.refuse(_("Only a step that failed has a card."))
+            return
         self._card_wanted = not self._card_wanted
         if self.wizard.view is not None:
             self._show_log_or_card(self.wizard.view)
+            self.refresh_bindings()
+
+    def _show_log(self) -> None:
+        if self.card.display:
+            self.action_card()
 
     def action_copy(self) -> None:
-        self.copy(self.log_view.line_text())
+        view = self.wizard.view
+        if self.card.display and view is not None and view.failure is not None:
+            self.copy(view.failure.evidence)
+        else:
+            self.copy(self.log_view.line_text())
 
     def action_pager(self) -> None:
         import os
@@ -219,6 +253,7 @@ class BuildScreen(StageScreen):
             )
             return
         self._card_wanted = True
+        self._current = self.rows.row_id  # the highlight goes along again
         self.headline(_("Resuming"))
         self.ask(lambda: self.wizard.stages.resume(run.id), lambda _done: self.wizard.watch_run(run.id))
 
@@ -248,11 +283,8 @@ class BuildScreen(StageScreen):
 
 def _rows(view: View) -> Iterator[Row]:
     decisions = {decision.step: decision for decision in view.decisions}
-    running_since = {step.id: step.started for step in view.run.steps if step.state == "running"}
     for step in view.run.steps:
-        seconds = step.seconds
-        if step.id in running_since:
-            seconds = max(view.run.started + view.elapsed - running_since[step.id], 0.0)
+        seconds = view.in_step if step.state == "running" else step.seconds
         time = clock(seconds) if step.state not in ("waiting", "interrupted") else ""
         detail = step.detail or word(step.state)
         if step.state == "running":

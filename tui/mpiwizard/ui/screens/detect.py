@@ -62,6 +62,7 @@ class DetectScreen(StageScreen):
         self._claims: dict[tuple[int, ...], tuple[Claim, ...]] = {}
 
     def on_mount(self) -> None:
+        self.wizard.walk.mark(self.stage, "running")  # at once: Enter may come before the first look
         self._announce()
         self.call_after_refresh(self.detect)
 

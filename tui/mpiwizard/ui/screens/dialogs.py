@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Vertical, VerticalScroll
@@ -12,11 +10,9 @@ from textual.screen import ModalScreen
 from textual.widgets import Input, OptionList, Static
 
 from mpiwizard.core.i18n import _
+from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import sign, word
 from mpiwizard.ui.widgets.rows import Column, Row, Rows
-
-if TYPE_CHECKING:
-    from mpiwizard.ui.screens.stage import StageScreen
 
 _STAY = "stay"
 
@@ -87,9 +83,11 @@ class Help(ModalScreen[None]):
 
     def __init__(self, stage: StageScreen) -> None:
         super().__init__()
+        common = {binding.key for binding in StageScreen.BINDINGS if isinstance(binding, Binding)}
+        bindings = [one.binding for one in stage.active_bindings.values()]
         self._lines = [
             (binding.key_display or binding.key, binding.description)
-            for _, binding, _enabled, _tooltip in stage.active_bindings.values()
+            for binding in sorted(bindings, key=lambda binding: binding.key in common)
             if binding.description and (binding.show or binding.key_display)
         ]
 

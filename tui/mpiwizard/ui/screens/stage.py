@@ -102,6 +102,13 @@ class StageScreen(Screen[None]):
     def run_changed(self, view: View) -> None:
         """The run that is watched moved on."""
 
+    def run_lost(self, sentence: str) -> None:
+        """The run that was watched cannot be read any more."""
+        self.headline(sentence, _("1 goes to the start; Enter there leads to a new build."))
+        self.rows.show([])
+        self.evidence.show("")
+        self.refresh_bindings()
+
     def refresh_rail(self) -> None:
         walk = self.wizard.walk
         self.rail.states = tuple(walk.state(stage) for stage in STAGES)

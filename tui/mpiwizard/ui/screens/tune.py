@@ -132,6 +132,8 @@ def _rows(trials: tuple[Trial, ...], tuning: Tuning | None) -> Iterator[Row]:
 
 
 def _change(trial: Trial) -> str:
+    if trial.interval is None:
+        return "–"
     before, after = quantity(trial.before, trial.unit), quantity(trial.after, trial.unit)
     number, _space, unit = before.partition(" ")
     return f"{number} → {after}" if after.endswith(f" {unit}") else f"{before} → {after}"

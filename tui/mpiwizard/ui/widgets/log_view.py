@@ -19,10 +19,14 @@ from mpiwizard.core.build.ansi import clean_line, plain_line
 from mpiwizard.core.build.log_index import LogIndex
 
 _REMEMBERED_LINES = 2048
+_LONGEST_PAUSE = 0.5  # seconds between looks at a log that does not grow
 
 
 class LogView(ScrollView, can_focus=True):
-    """A growing file, drawn at most `hertz` times a second whatever its speed."""
+    """A growing file, drawn at most `hertz` times a second whatever its speed.
+
+    `leave_out` is a folder that is not drawn in front of file names, so that what is said of them has room.
+    """
 
     # The bar is always there: Textual would show it only at the next change of size.
     DEFAULT_CSS = """
@@ -59,13 +63,19 @@ class LogView(ScrollView, can_focus=True):
     def __init__(self, hertz: float = 30.0) -> None:
         super().__init__()
         self.hertz = hertz
+        self.leave_out = ""
         self.path: Path | None = None
         self.index: LogIndex | None = None
         self._strips: LRUCache[int, Strip] = LRUCache(_REMEMBERED_LINES)
         self._widest = 0
+        self._pause = 0.0
 
     def on_mount(self) -> None:
-        self.set_interval(1 / self.hertz, self.poll)
+        self._keep_polling()
+
+    def _keep_polling(self) -> None:
+        self._pause = 1 / self.hertz if self.poll() else min(2 * self._pause or 1 / self.hertz, _LONGEST_PAUSE)
+        self.set_timer(self._pause, self._keep_polling)
 
     def on_unmount(self) -> None:
         self._close()
@@ -79,19 +89,20 @@ class LogView(ScrollView, can_focus=True):
             self.poll()
             self.refresh()
 
-    def poll(self) -> None:
-        """Take in what was written since the last time."""
+    def poll(self) -> bool:
+        """Take in what was written since the last time; whether there was anything."""
         index = self.index or self._opened()
         if index is None:
-            return
+            return False
         last = len(index) - 1
-        if index.poll():
+        if grew := index.poll():
             self._strips.discard(last)  # it may have been half written
             self.virtual_size = Size(self._widest, len(index))
             self.refresh()
         if self.follow and not self.is_vertical_scroll_end:
             # force: the scroll bar may not be laid out yet on the first lines
             self.scroll_end(animate=False, immediate=True, force=True, x_axis=False)
+        return grew
 
     def line_text(self) -> str:
         """The marked line, or the last visible one, without colours."""
@@ -157,7 +168,10 @@ class LogView(ScrollView, can_focus=True):
         return strip.crop_extend(scroll_x, scroll_x + width, self.rich_style)
 
     def _strip(self, index: LogIndex, number: int) -> Strip:
-        text = Text.from_ansi(clean_line(index.line(number)), no_wrap=True, end="")
+        line = clean_line(index.line(number))
+        if self.leave_out:
+            line = line.replace(self.leave_out, "")
+        text = Text.from_ansi(line, no_wrap=True, end="")
         text.stylize_before(self.rich_style)
         if number == self.marked:
             text.stylize("reverse")

@@ -20,6 +20,7 @@ from mpiwizard.ui.signs import LOOK
 
 _GAP = 2  # cells between columns
 _STARVING = 10  # cells for the last column below which columns stand closer
+_AMPLE = 1000  # cells to set a row in while the width is not known
 _MARGIN = 4  # cells for the marker of the highlighted row and the sign
 
 
@@ -118,7 +119,8 @@ class Rows(OptionList, inherit_bindings=False):
                 self.replace_option_prompt_at_index(place, prompt)
 
     def _prompts(self) -> list[Content]:
-        room = max(self.scrollable_content_region.width - _MARGIN, 1)
+        known = self.scrollable_content_region.width  # 0 before the first layout
+        room = max(known - _MARGIN, 1) if known else _AMPLE
         widths, gap = self._widths(room)
         return [self._prompt(row, widths, gap) for row in self._rows]
 
