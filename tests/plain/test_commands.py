@@ -49,6 +49,14 @@ def mpiwizard(tmp_path: Path) -> Command:
 
 
 ARCHIVE = ("--offline", "--archive", str(MINIATURE))
+PLAN = json.dumps(
+    {
+        "run": "20200101-000000-5.0.11", "prefix": "/nowhere/mpi", "jobs": 1, "source_folder": "/nowhere/source",
+        "choice": {"recipe": "generic", "release": "5.0.11", "source": "archive", "title": "Open MPI 5.0.11"},
+        "wishes": {}, "build_folder": "/nowhere/build", "options": [], "steps": [], "seconds": 1.0, "disk": 1,
+        "disk_kept": 1, "packages": {},
+    }
+)  # fmt: skip
 
 
 def assert_one_sentence(result: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
@@ -295,3 +303,44 @@ def test_a_polite_signal_ends_what_a_command_started(tmp_path: Path, number: sig
     command.communicate(timeout=10)
     assert command.returncode == 128 + number
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
+@pytest.mark.parametrize("inside", ["", "state", "state/mpiwizard", "state/mpiwizard/runs/mpi", "cache/mpiwizard/mpi"])
+def test_a_prefix_and_our_own_folders_may_not_lie_in_each_other(
+    mpiwizard: Command, tmp_path: Path, inside: str
+) -> None:
+    (tmp_path / "box").mkdir()
+    env = {"XDG_STATE_HOME": str(tmp_path / "box/state"), "XDG_CACHE_HOME": str(tmp_path / "box/cache")}
+    result = mpiwizard("run", "--yes", *ARCHIVE, "--prefix", str(tmp_path / "box" / inside), env=env)
+    assert_one_sentence(result, 2, "one in the other")
+
+
+def test_a_foreign_mpi_that_was_only_tuned_is_not_built_over(mpiwizard: Command, tmp_path: Path) -> None:
+    (tmp_path / "mpi" / "share" / "mpiwizard").mkdir(parents=True)
+    (tmp_path / "mpi" / "share" / "mpiwizard" / "tuning.json").write_text("{}")
+    result = mpiwizard("run", "--yes", *ARCHIVE, "--prefix", str(tmp_path / "mpi"))
+    assert_one_sentence(result, 4, "did not put there")
+
+
+@pytest.mark.parametrize("verb", ["runs", "attach", "resume", "export", "stop"])
+@pytest.mark.parametrize("journal", ["garbage\n\0\n[1]\n", '{"event":"run-finished","time":1,"outcome":"odd"}\n'])
+@pytest.mark.parametrize("spoiled", ["plan.json", "report.json"])
+def test_a_run_whose_files_are_spoiled_gives_no_traceback(
+    mpiwizard: Command, tmp_path: Path, verb: str, journal: str, spoiled: str
+) -> None:
+    folder = tmp_path / "state" / "mpiwizard" / "runs" / "20200101-000000-5.0.11"
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text('{"run": ' if spoiled == "plan.json" else PLAN)
+    (folder / "journal.jsonl").write_text(journal + '{"event":"run-finished","time":1,"outcome":"done"}\n')
+    result = mpiwizard(verb, *(() if verb == "runs" else (folder.name,)))
+    assert "fault" not in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.returncode == {"runs": 0, "export": 0 if spoiled == "report.json" else 1}.get(verb, result.returncode)
+
+
+def test_a_finished_run_without_its_report_says_how_to_measure_again(mpiwizard: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "mpiwizard" / "runs" / "20200101-000000-5.0.11"
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(PLAN)
+    (folder / "journal.jsonl").write_text('{"event":"run-finished","time":1,"outcome":"done"}\n')
+    assert_one_sentence(mpiwizard("attach"), 1, "report", "mpiwizard validate --prefix /nowhere/mpi")

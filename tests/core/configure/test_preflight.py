@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.core.choose.boxes import box, make_fact, with_fact
 from tests.core.fakes import context_in
 
+from mpiwizard.core.build.manifest import begin_manifest
 from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure import check_plan, make_plan
 from mpiwizard.core.configure.model import Plan
@@ -119,7 +120,7 @@ def test_a_folder_with_files_of_others_is_not_built_over(tmp_path: Path) -> None
 def test_an_empty_folder_and_an_installation_of_ours_may_be_used(tmp_path: Path) -> None:
     context = context_in(tmp_path)
     (tmp_path / "empty").mkdir()
-    (tmp_path / "ours" / "share" / "mpiwizard").mkdir(parents=True)
+    begin_manifest(tmp_path / "ours")
     for name in ("empty", "ours"):
         check_plan(context, box(), plan_in(context, f"{tmp_path}/{name}"))
 

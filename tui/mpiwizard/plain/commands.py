@@ -162,7 +162,14 @@ def _watch(context: Context, run_id: str, *, json: bool) -> int:
 def _report(run: RunState) -> object:
     from mpiwizard.core.validate.model import Report
 
-    return msgspec.json.decode((Path(run.folder) / "report.json").read_bytes(), type=Report)
+    try:
+        return msgspec.json.decode((Path(run.folder) / "report.json").read_bytes(), type=Report)
+    except (OSError, msgspec.DecodeError) as error:
+        message = _(
+            "The report of run {run} cannot be read ({reason}); measure again with "
+            "`mpiwizard validate --prefix {prefix}`."
+        )
+        raise WizardError(message.format(run=run.id, reason=error, prefix=run.plan.prefix)) from None
 
 
 def run_of(context: Context, run_id: str) -> RunState:
@@ -343,7 +350,7 @@ def export(options: argparse.Namespace) -> int:
 
 
 def uninstall(options: argparse.Namespace) -> int:
-    from mpiwizard.core.build.locks import is_locked, prefix_lock
+    from mpiwizard.core.build.locks import prefix_lock, take_lock
     from mpiwizard.core.build.manifest import remove_installation, require_ours
     from mpiwizard.core.tune import undo_tuning
 
@@ -351,7 +358,7 @@ def uninstall(options: argparse.Namespace) -> int:
     prefix = _prefix(context, options)
     if not options.yes:
         raise WizardError(_("This removes {prefix}: add --yes.").format(prefix=prefix), ExitCode.USAGE)
-    if is_locked(prefix_lock(context.folders.state, prefix)):
+    if take_lock(prefix_lock(context.folders.state, prefix)) is None:  # held until we end
         raise WizardError(
             _("A run is at work on {prefix}; stop it first with `mpiwizard stop`.").format(prefix=prefix),
             ExitCode.LOCKED,

@@ -16,7 +16,7 @@ import msgspec
 from mpiwizard.core.build.environment import step_environment
 from mpiwizard.core.build.journal import Journal, read_journal
 from mpiwizard.core.build.locks import prefix_lock, take_lock
-from mpiwizard.core.build.manifest import OURS, write_manifest
+from mpiwizard.core.build.manifest import begin_manifest, write_manifest
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.build.resume import CLEAN, CONTINUE, FIRST, KEEP, Decision, decide, remove_torn
 from mpiwizard.core.build.runs import fold, read_plan
@@ -147,7 +147,7 @@ class _Worker:
         Path(step.folder).mkdir(parents=True, exist_ok=True)
         if step.id == "install":
             # From its first file on the prefix is recognised as ours, should `make install` be cut off.
-            (Path(plan.prefix) / OURS).mkdir(parents=True, exist_ok=True)
+            begin_manifest(Path(plan.prefix))
 
     def _start(self, step: Step) -> subprocess.Popen[bytes]:
         log = os.open(self._folder / f"{step.id}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

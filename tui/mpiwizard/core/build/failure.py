@@ -80,7 +80,7 @@ def _advice(step: str, evidence: str, status: int | None) -> str:
     if re.search(r"No space left on device|Disk quota exceeded", evidence):
         return _("Make room on this disk, then resume: what is compiled stays.")
     if re.search(r"memory|Killed", evidence) or status == -9:
-        return _("The build may have run out of memory: resume with fewer jobs, such as --jobs 1.")
+        return _("The build may have run out of memory: end other programs and resume, or start anew with --jobs 1.")
     if match := re.search(r"fatal error: (\S+\.h): No such file", evidence):
         return _("The header {name} is missing: install the package that holds it, then resume.").format(
             name=match[1]

@@ -10,8 +10,14 @@ from pathlib import Path
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 
-OURS = "share/mpiwizard"  # our own folder inside a prefix
-_NAME = f"{OURS}/manifest.txt"
+_OURS = "share/mpiwizard"  # our own folder inside a prefix; tune and validate also keep theirs there
+_NAME = f"{_OURS}/manifest.txt"
+
+
+def begin_manifest(prefix: Path) -> None:
+    """Mark the prefix as ours before its first file; an empty manifest tells that install was cut off."""
+    (prefix / _OURS).mkdir(parents=True, exist_ok=True)
+    (prefix / _NAME).touch()
 
 
 def write_manifest(prefix: Path) -> int:
@@ -21,13 +27,13 @@ def write_manifest(prefix: Path) -> int:
         for path in sorted(_files(prefix))
         if path != prefix / _NAME
     ]
-    (prefix / OURS).mkdir(parents=True, exist_ok=True)
-    (prefix / _NAME).write_text("".join(lines), encoding="utf-8")
+    begin_manifest(prefix)
+    (prefix / _NAME).write_bytes(os.fsencode("".join(lines)))
     return len(lines)
 
 
 def require_ours(prefix: Path) -> None:
-    """WizardError (USAGE) for a prefix that mpiwizard did not install into."""
+    """WizardError (USAGE) for a prefix that mpiwizard did not install into, or not to the end."""
     if not (prefix / _NAME).is_file():
         raise WizardError(
             _("{prefix} was not installed by mpiwizard: it holds no {name}; nothing was removed.").format(
@@ -35,6 +41,12 @@ def require_ours(prefix: Path) -> None:
             ),
             ExitCode.USAGE,
         )
+    if (prefix / _NAME).stat().st_size == 0:
+        message = _(
+            "The installation in {prefix} was cut off, so its files are not known: finish it with "
+            "`mpiwizard resume`, or remove the folder yourself."
+        )
+        raise WizardError(message.format(prefix=prefix), ExitCode.USAGE)
 
 
 def remove_installation(prefix: Path) -> tuple[int, tuple[str, ...]]:
@@ -43,18 +55,20 @@ def remove_installation(prefix: Path) -> tuple[int, tuple[str, ...]]:
     Files that were never ours stay. Raises WizardError when the prefix is not ours.
     """
     require_ours(prefix)
+    prefix = prefix.resolve()
     removed, kept = 0, []
-    for line in (prefix / _NAME).read_text(encoding="utf-8").splitlines():
+    for line in os.fsdecode((prefix / _NAME).read_bytes()).split("\n"):
         digest, _blank, name = line.partition("  ")
         path = prefix / name
-        if not os.path.lexists(path) or not path.parent.resolve().is_relative_to(prefix.resolve()):
+        if not name or not os.path.lexists(path) or not path.parent.resolve().is_relative_to(prefix):
             continue
-        if _digest(path) != digest:
+        is_folder = path.is_dir() and not path.is_symlink()
+        if is_folder or _digest(path) != digest:
             kept.append(name)
             continue
         path.unlink()
         removed += 1
-    for path in _files(prefix / OURS):
+    for path in _files(prefix / _OURS):
         path.unlink()
         removed += 1
     for folder, _folders, _names in os.walk(prefix, topdown=False):

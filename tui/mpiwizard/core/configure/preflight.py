@@ -20,7 +20,7 @@ from mpiwizard.core.i18n import _
 _UNSAFE = re.compile(r"[^\w/.+@-]")
 _LONGEST_PATH = 1024  # characters; PATH_MAX is 4096 bytes, and the installation goes deeper
 _LONGEST_NAME = 255  # bytes, NAME_MAX of every common file system
-_OURS = "share/mpiwizard"  # our own folder inside a prefix
+_OURS = "share/mpiwizard/manifest.txt"  # what an installation of ours begins with (core/build/manifest.py)
 
 
 def check_plan(context: Context, machine: Machine, plan: Plan) -> None:
@@ -31,6 +31,7 @@ def check_plan(context: Context, machine: Machine, plan: Plan) -> None:
     checked_prefix(plan.prefix, context.host)
     _check_tools(machine)
     _check_folders(context)
+    _check_apart(context, plan.prefix)
     check_prefix_is_free(context.host, plan.prefix)
     _check_writable(context, plan.prefix)
     _check_room(context, plan)
@@ -96,6 +97,16 @@ def _check_folders(context: Context) -> None:
             raise WizardError(
                 message.format(folder=folder, reason=reason, variable=variable), ExitCode.NOT_POSSIBLE_HERE
             )
+
+
+def _check_apart(context: Context, prefix: str) -> None:
+    """Raise WizardError (USAGE) when prefix and a folder of ours are one in the other: uninstall would remove both."""
+    place = Path(context.host.resolve(prefix))
+    for folder in (context.folders.state, context.folders.cache, context.folders.config):
+        own = Path(context.host.resolve(str(folder)))
+        if place.is_relative_to(own) or own.is_relative_to(place):
+            message = _("The prefix {prefix} and mpiwizard's own folder {folder} lie one in the other; give another.")
+            raise WizardError(message.format(prefix=prefix, folder=folder), ExitCode.USAGE)
 
 
 def check_prefix_is_free(host: Host, prefix: str) -> None:
