@@ -39,3 +39,15 @@ def test_the_pace_of_a_resumed_step_is_not_taken_from_what_was_done_before(tmp_p
 def test_files_that_are_begun_again_are_not_counted_beyond_all_there_are(tmp_path: Path) -> None:
     write_make_log(tmp_path, compiled=1650)
     assert Watch(FixedStages(run=resumed(tmp_path)), RUN).look().counts.compiled == 1599
+
+
+def test_a_long_log_is_counted_over_several_looks(tmp_path: Path) -> None:
+    run = run_at("make", "failed", tmp_path)
+    line = b"x.c:1:1: warning: unused\n"
+    lines = (3 << 24) // len(line)
+    (tmp_path / "make.log").write_bytes(line * lines)
+    watch = Watch(FixedStages(run=run), RUN)
+    assert 0 < watch.look().counts.warnings < lines
+    views = [watch.look() for _look in range(4)]
+    assert views[-1].counts.warnings == lines
+    assert views[-1] is views[-2]  # nothing more to do

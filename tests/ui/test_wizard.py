@@ -25,6 +25,9 @@ from tests.ui.pilot import screen, until
 from mpiwizard.core.build.failure import FailureCard
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.context import Wishes
+from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.errors import WizardError
+from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.session import Session
 from mpiwizard.ui.app import WizardApp, exit_code, run_to_show
 from mpiwizard.ui.screens.detect import DetectScreen
@@ -631,3 +634,25 @@ async def test_enter_pressed_at_the_first_paint_is_not_lost() -> None:
         first.call_after_refresh(first.action_go_on)  # queued before the look that follows the first paint
         await app.push_screen(first)
         await shown(pilot, "Best for you here")
+
+
+async def test_a_detection_that_fails_half_way_keeps_its_sentence_above_the_facts() -> None:
+    class HalfWay(FixedStages):
+        def detect(self, listener: Frontend) -> Machine:
+            super().detect(listener)
+            raise WizardError("The archive is not there; give another.")
+
+    app = WizardApp(HalfWay())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Windows folders", "failed")
+        await pilot.pause(0.2)
+        await shown(pilot, "The archive is not there", "r looks again")
+
+
+async def test_a_log_without_a_warning_says_so_in_words(run_folder: Path) -> None:
+    (run_folder / "make.log").write_text("  CC       one.lo\n")
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 0 %", "one.lo")
+        await pilot.press("w")
+        await shown(pilot, "no warning and no error")

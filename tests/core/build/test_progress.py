@@ -42,6 +42,15 @@ def test_each_kind_of_line_is_counted_once() -> None:
     assert counts(progress) == (3, 4, 1, 2)
 
 
+def test_a_large_log_is_counted_in_little_time() -> None:
+    import time
+
+    chunk, progress = LOG * (4_000_000 // len(LOG)), Progress()
+    started = time.process_time()
+    progress.feed(chunk)
+    assert time.process_time() - started < 0.25  # no key is answered in it
+
+
 @given(st.lists(st.integers(min_value=0, max_value=len(LOG)), max_size=30))
 def test_the_counts_do_not_depend_on_where_the_log_was_cut(cuts: list[int]) -> None:
     progress, last = Progress(), 0

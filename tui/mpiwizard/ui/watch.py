@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from mpiwizard.worker.usage import Usage
 
 _USAGE_EVERY = 1.0  # seconds; going through all processes costs some milliseconds
-_READ_AT_ONCE = 1 << 22
+_READ_AT_ONCE = 1 << 20
+_READ_IN_A_LOOK = 1 << 24  # bytes of each log; more is counted at the next look
 _BY_COUNT = "make"  # the step whose share is counted in compilations, not in time
 
 
@@ -64,15 +65,19 @@ class _Log:
         self.read = 0
         self.progress = Progress()
 
-    def feed(self) -> None:
+    def feed(self) -> bool:
+        """Count what was written since the last time; False when there is more than is read in one look."""
         try:
             with self.path.open("rb") as file:
                 file.seek(self.read)
-                while chunk := file.read(_READ_AT_ONCE):
+                for _part in range(_READ_IN_A_LOOK // _READ_AT_ONCE):
+                    if not (chunk := file.read(_READ_AT_ONCE)):
+                        return True
                     self.read += len(chunk)
                     self.progress.feed(chunk)
         except OSError:
-            pass  # the step has not written anything yet
+            return True  # the step has not written anything yet
+        return False
 
 
 class Watch:
@@ -86,11 +91,12 @@ class Watch:
         self._usage: Usage | None = None
         self._usage_at = 0.0
         self._last: View | None = None
+        self._all_counted = False
 
     def look(self) -> View:
         """The run as it is now. Raises WizardError when it is gone."""
         run = self._stages.load_run(self.run_id)
-        if self._last is not None and not run.active and run == self._last.run:
+        if self._last is not None and not run.active and run == self._last.run and self._all_counted:
             return self._last
         self._last = self._view(run)
         return self._last
@@ -123,9 +129,10 @@ class Watch:
         )
 
     def _count(self, run: RunState) -> Counts:
-        for step in run.steps:
-            if step.state != "waiting":
-                self._logs.setdefault(step.id, _Log(Path(run.folder) / f"{step.id}.log")).feed()
+        begun = [step.id for step in run.steps if step.state != "waiting"]
+        for step in begun:
+            self._logs.setdefault(step, _Log(Path(run.folder) / f"{step}.log"))
+        self._all_counted = all([log.feed() for log in self._logs.values()])
         if _BY_COUNT in self._logs and not self._expected:
             self._expected = self._stages.compilations(run)
         progress = {step: log.progress for step, log in self._logs.items()}

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 
-_COMPILE = re.compile(
-    rb"^ +(?:CC|CXX|FC|F77|CCAS|PPFC|NVCC) |^(?:/bin/(?:ba)?sh )?\S*libtool: +compile: |^libtool: compile: ", re.M
-)
-_CHECK = re.compile(rb"^(?:---|\+\+\+|\*\*\*)?\s*checking ", re.M)
-_WARNING = re.compile(rb"\bwarning: ")
-_ERROR = re.compile(rb"(?:^|[: ])(?:fatal )?error: |^make(?:\[\d+\])?: \*\*\* |^configure: error: ", re.M)
+# Each begins with fixed bytes, and looks back from them: ten times faster than what begins with a choice,
+# and while a pattern is searched no key is answered.
+_COMPILE = re.compile(rb"\n(?: +(?:CC|CXX|FC|F77|CCAS|PPFC|NVCC) |(?:/bin/(?:ba)?sh )?\S*libtool: +compile: )")
+_CHECK = re.compile(rb"\n(?:---|\+\+\+|\*\*\*)?[ \t]*checking ")
+_WARNING = re.compile(rb"warning: (?<=\bwarning: )")
+_ERROR = re.compile(rb"error: (?<=[: \n]error: )")
+_MAKE_ERROR = re.compile(rb"\nmake(?:\[\d+\])?: \*\*\* ")
 
 
 class Progress:
@@ -33,11 +34,12 @@ class Progress:
         complete, newline, self._rest = text.rpartition(b"\n")
         if not newline:
             return
-        self.compiled += len(_COMPILE.findall(complete))
-        self.checks += len(_CHECK.findall(complete))
-        self.warnings += len(_WARNING.findall(complete))
-        self.errors += len(_ERROR.findall(complete))
-        self.last = complete.rpartition(b"\n")[2]
+        lines = b"\n" + complete
+        self.compiled += len(_COMPILE.findall(lines))
+        self.checks += len(_CHECK.findall(lines))
+        self.warnings += len(_WARNING.findall(lines))
+        self.errors += len(_ERROR.findall(lines)) + len(_MAKE_ERROR.findall(lines))
+        self.last = lines.rpartition(b"\n")[2]
 
 
 def fraction(done: int, expected: int) -> float | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _BAR = 24  # cells
 _RESUMABLE = ("interrupted", "stopped", "failed")
+_WARNING = r"\bwarning: |\berror: "
 _LATER = ("tune", "validate")  # steps with a screen of their own
 
 
@@ -167,7 +168,10 @@ class BuildScreen(StageScreen):
 
     def on_log_view_found(self, event: LogView.Found) -> None:
         if event.line is None:
-            self.refuse(_("“{pattern}” is not in this log.").format(pattern=event.pattern))
+            if event.pattern == _WARNING:
+                self.refuse(_("This log has no warning and no error."))
+            else:
+                self.refuse(_("“{pattern}” is not in this log.").format(pattern=event.pattern))
 
     def on_entry_closed(self, event: Entry.Closed) -> None:
         self.log_view.focus()
@@ -186,7 +190,7 @@ class BuildScreen(StageScreen):
 
     def action_warning(self) -> None:
         self._show_log()
-        self.log_view.find(r"\bwarning: |\berror: ")
+        self.log_view.find(_WARNING)
 
     def action_card(self) -> None:
         if not self._has_card(self.rows.row_id):

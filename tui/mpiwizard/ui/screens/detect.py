@@ -57,6 +57,7 @@ class DetectScreen(StageScreen):
         super().__init__()
         self._facts: dict[str, Fact] = {}
         self._filter = ""
+        self._failure = ""
         self._go_on_when_done = False
         self._stale = False
         self._claims: dict[tuple[int, ...], tuple[Claim, ...]] = {}
@@ -68,6 +69,7 @@ class DetectScreen(StageScreen):
 
     def detect(self) -> None:
         """Look at the machine; the facts of an earlier look stay until they are found again."""
+        self._failure = ""
         self.wizard.walk.mark(self.stage, "running")
         self.refresh_rail()
         self._announce()
@@ -89,7 +91,9 @@ class DetectScreen(StageScreen):
 
     def failed(self, sentence: str) -> None:
         self._go_on_when_done = False
+        self._failure = sentence
         super().failed(sentence)
+        self._announce()
 
     def _draw(self) -> None:
         self._stale = False
@@ -99,7 +103,9 @@ class DetectScreen(StageScreen):
 
     def _announce(self) -> None:
         machine = self.wizard.walk.machine
-        if machine is None or self.wizard.walk.state(self.stage) == "running":
+        if self._failure:
+            self.headline(self._failure, _("r looks again; nothing was changed on this machine."))
+        elif machine is None or self.wizard.walk.state(self.stage) == "running":
             found = ngettext("{count} fact so far.", "{count} facts so far.", len(self._facts))
             then = (
                 _("Going on as soon as all are known.")
