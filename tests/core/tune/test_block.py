@@ -8,10 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mpiwizard.core.detect.installations import parse_parameters
 from mpiwizard.core.errors import WizardError
-from mpiwizard.core.tune.block import BEGIN, END, other_settings, own_settings, remove_block, write_block
+from mpiwizard.core.tune.block import BEGIN, END, other_settings, remove_block, write_block
 
 FIRST, SECOND = {"smsc": "^cma"}, {"btl_vader_single_copy_mechanism": "cma", "mpi_yield_when_idle": "1"}
+
+
+def own_settings(file: Path) -> dict[str, str]:
+    """What stands between our marks."""
+    inside = file.read_bytes().rpartition(BEGIN.encode())[2].partition(END.encode())[0]
+    return parse_parameters(inside.decode())
 
 
 @pytest.fixture

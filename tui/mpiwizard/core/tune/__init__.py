@@ -5,44 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from mpiwizard.core.tune.stage import load_tuning, tune, undo_tuning
 
-    from mpiwizard.core.context import Context
-    from mpiwizard.core.detect.model import Machine
-    from mpiwizard.core.frontend import Frontend
-    from mpiwizard.core.installation import Installation
-    from mpiwizard.core.recipes import Recipes
-    from mpiwizard.core.tune.model import Tuning
+__all__ = ["load_tuning", "tune", "undo_tuning"]
 
 
-def tune(
-    context: Context,
-    machine: Machine,
-    recipes: Recipes,
-    installation: Installation,
-    work: Path,
-    listener: Frontend | None = None,
-) -> Tuning:
-    """Try settings turn by turn, keep what is better beyond doubt, and write it for this installation.
+def __getattr__(name: str) -> object:
+    """Load the stage when it is first used: the interface imports `tune.model` before its first paint."""
+    if name not in __all__:
+        raise AttributeError(name)
+    from mpiwizard.core.tune import stage
 
-    Takes about ten seconds. Writes our block in the parameter file, the environment script, the
-    modulefile and tuning.json below the prefix. `work` is a folder that may be filled. Raises
-    WizardError when the prefix cannot be written or its mpicc does not compile.
-    """
-    from mpiwizard.core.tune.stage import tune_installation
-
-    return tune_installation(context, machine, recipes, installation, work, listener)
-
-
-def undo_tuning(prefix: str) -> tuple[str, ...]:
-    """Remove our block and the files of this stage; the paths that changed. Nothing else is touched."""
-    from mpiwizard.core.tune.stage import undo_tuning as undo
-
-    return undo(prefix)
-
-
-def load_tuning(prefix: str) -> Tuning | None:
-    """The result that is kept beside the installation; None when there is none that can be read."""
-    from mpiwizard.core.tune.stage import load_tuning as load
-
-    return load(prefix)
+    return getattr(stage, name)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from mpiwizard.core.detect.installations import parse_parameters
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.files import replace_file
 from mpiwizard.core.i18n import _
@@ -21,7 +22,6 @@ _BLOCK = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _MARK = re.compile(rb"^# (?:>>>|<<<) mpiwizard\b", re.MULTILINE)
-_SETTING = re.compile(rb"^[ \t]*([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t\r]*$", re.MULTILINE)
 
 
 def write_block(path: Path, settings: Mapping[str, str], remarks: Mapping[str, str]) -> None:
@@ -54,16 +54,10 @@ def remove_block(path: Path) -> bool:
     return True
 
 
-def own_settings(path: Path) -> dict[str, str]:
-    """What stands in our block."""
-    _before, _lead, inside, _after = _parts(path, _read(path))
-    return _settings(inside or b"")
-
-
 def other_settings(path: Path) -> dict[str, str]:
     """What the file sets outside our block: somebody decided that, and it stays."""
     before, _lead, _inside, after = _parts(path, _read(path))
-    return _settings(before) | _settings(after)
+    return parse_parameters(before.decode("utf-8", "replace")) | parse_parameters(after.decode("utf-8", "replace"))
 
 
 def _parts(path: Path, content: bytes) -> tuple[bytes, bytes, bytes | None, bytes]:
@@ -75,10 +69,6 @@ def _parts(path: Path, content: bytes) -> tuple[bytes, bytes, bytes | None, byte
             _("The mpiwizard block in {path} lacks one of its two marks. Remove its lines by hand.").format(path=path)
         )
     return before, found["lead"] if found else b"", found["inside"] if found else None, after
-
-
-def _settings(content: bytes) -> dict[str, str]:
-    return {name.decode(): value.decode("utf-8", "replace") for name, value in _SETTING.findall(content)}
 
 
 def _read(path: Path) -> bytes:

@@ -22,7 +22,7 @@ from mpiwizard.core.tune.surroundings import undo_with, write_surroundings
 from mpiwizard.core.tune.trial import Candidate, refused, single_copy, try_out
 
 
-def tune_installation(
+def tune(
     context: Context,
     machine: Machine,
     recipes: Recipes,
@@ -30,7 +30,12 @@ def tune_installation(
     work: Path,
     listener: Frontend | None = None,
 ) -> Tuning:
-    """See `mpiwizard.core.tune.tune`."""
+    """Try settings turn by turn, keep what is better beyond doubt, and write it for this installation.
+
+    Takes about ten seconds. Writes our block in the parameter file, the environment script, the
+    modulefile and tuning.json below the prefix. `work` is a folder that may be filled. Raises
+    WizardError when the prefix cannot be written or its mpicc does not compile.
+    """
     listener = listener or Frontend()
     parameter_file = Path(installation.parameter_file)
     _require_writable(parameter_file)

@@ -23,7 +23,7 @@ from mpiwizard.core.validate.metrics import all_metrics
 from mpiwizard.core.validate.model import Check, Metric, Report, SummaryRow
 
 
-def validate_installation(
+def validate(
     context: Context,
     machine: Machine,
     recipes: Recipes,
@@ -32,7 +32,11 @@ def validate_installation(
     listener: Frontend | None = None,
     tuning: Tuning | None = None,
 ) -> Report:
-    """See `mpiwizard.core.validate.validate`."""
+    """Check that the installation is right and measure how fast it is; the report is kept beside it.
+
+    Takes about twenty seconds. What fails is a failed check or an empty metric, not an error. Without
+    `tuning` the one kept beside the installation is used. `work` is a folder that may be filled.
+    """
     listener = listener or Frontend()
     tuning = tuning or load_tuning(installation.prefix)
     probes = Probes(context.host, machine, installation, work)
