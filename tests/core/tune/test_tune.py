@@ -17,7 +17,7 @@ from mpiwizard.core.probes import Probes
 from mpiwizard.core.recipes import load_recipes
 from mpiwizard.core.tune import load_tuning, tune, undo_tuning
 from mpiwizard.core.tune.model import Tuning
-from mpiwizard.core.tune.trial import PAIRS, Candidate, single_copy, try_out
+from mpiwizard.core.tune.trial import Candidate, single_copy, try_out
 
 ROOT = {"uid": os.getuid(), "root": os.getuid() == 0}
 BOX = machine_with(cpu_usable=2, kernel_cma="works", platform_user=ROOT)
@@ -154,9 +154,9 @@ def test_a_real_and_clear_difference_is_found(installation: Installation, tmp_pa
     probes = Probes(RealHost(), HERE, installation, tmp_path / "work")
     probes.compile("bench")
     candidate = Candidate("btl", "Transport", "btl", "self,sm", "self,tcp", "self,sm", {"pml": "ob1"})
-    trial = try_out(candidate, probes, HERE, Frontend())
+    trial = try_out(candidate, probes, HERE, Frontend(), pairs=12)
     assert trial.kept and trial.interval and trial.interval[0] > 0, trial
-    assert trial.setting == "btl = self,sm" and len(trial.samples_after) == PAIRS
+    assert trial.setting == "btl = self,sm" and len(trial.samples_after) == 12
 
 
 def test_a_real_open_mpi_takes_both_single_copy_settings(installation: Installation, tmp_path: Path) -> None:
