@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mpiwizard.core.build.journal import Event, Journal, read_journal
-from mpiwizard.core.build.locks import is_locked, take_lock
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.build.runs import fold
 from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure.model import Plan, Step
 from mpiwizard.core.context import Wishes
+from mpiwizard.core.locks import is_locked, take_lock
 
 
 def step(name: str, safe_again: str = "again") -> Step:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mpiwizard.core.context import Context, Folders, Wishes
-from mpiwizard.core.host import RecordedHost
-from mpiwizard.core.sources.distro import _from_lines, _from_stanzas, probe, source_lists
+from mpiwizard.core.errors import WizardError
+from mpiwizard.core.host import RealHost, RecordedHost
+from mpiwizard.core.sources.distro import _alone, _from_lines, _from_stanzas, probe, source_lists
 
 DEBIAN = """# a comment
 Types: deb
@@ -76,3 +80,31 @@ def test_a_recorded_box_is_not_asked(tmp_path: Path) -> None:
     assert not offer.reachable
     assert offer.reason
     assert not (tmp_path / "s").exists()
+
+
+def test_three_at_once_each_get_an_answer_from_apt(tmp_path: Path) -> None:
+    """With an apt that takes its time and wants the source lists to be there all the while."""
+    apt = tmp_path / "bin" / "apt-get"
+    apt.parent.mkdir()
+    apt.write_text(
+        "#!/bin/sh\n"
+        'case "$1" in update) sleep 0.2 ;; esac\n'
+        f"echo \"'http://m/o' openmpi_4.1.4.orig.tar.xz 5 SHA256:{'a' * 64}\"\n"
+        'cd "$(dirname "$APT_CONFIG")"\n'
+        'for list in sources/*; do [ -s "$list" ] || { echo "E: gone" >&2; exit 100; }; done\n'
+    )
+    apt.chmod(0o755)
+    (apt.parent / "apt-config").symlink_to("/bin/true")
+    host = RealHost({**os.environ, "PATH": f"{apt.parent}:{os.environ['PATH']}"})
+    if not source_lists(host):
+        pytest.skip("this box has no apt sources")
+    context = Context(host, Folders(tmp_path / "s", tmp_path / "c", tmp_path / "k"))
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda _number: probe(context, Wishes()), range(3)))
+    assert [answer.reason for answer in answers if not answer.reachable] == []
+
+
+def test_who_waits_too_long_for_apt_is_told_that_another_uses_it(tmp_path: Path) -> None:
+    context = Context(RealHost(), Folders(tmp_path / "s", tmp_path / "c", tmp_path / "k"))
+    with _alone(context, 0.1), pytest.raises(WizardError, match="another mpiwizard"), _alone(context, 0.1):
+        pass

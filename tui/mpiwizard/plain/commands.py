@@ -350,8 +350,8 @@ def export(options: argparse.Namespace) -> int:
 
 
 def uninstall(options: argparse.Namespace) -> int:
-    from mpiwizard.core.build.locks import prefix_lock, take_lock
     from mpiwizard.core.build.manifest import remove_installation, require_ours
+    from mpiwizard.core.locks import prefix_lock, take_lock
     from mpiwizard.core.tune import undo_tuning
 
     context = context_of(options)

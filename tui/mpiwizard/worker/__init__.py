@@ -17,7 +17,6 @@ from pathlib import Path
 
 import msgspec
 
-from mpiwizard.core.build.locks import is_locked
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.build.runs import WORKER_ERRORS, last_words, list_runs, load_run
 from mpiwizard.core.configure.model import Plan
@@ -25,6 +24,7 @@ from mpiwizard.core.context import Context, Folders
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.files import replace_file
 from mpiwizard.core.i18n import _
+from mpiwizard.core.locks import is_locked
 
 _START_SECONDS = 30.0
 STOP_SECONDS = 15.0  # the worker ends a step within 10 s, then itself

@@ -15,7 +15,6 @@ import msgspec
 
 from mpiwizard.core.build.environment import step_environment
 from mpiwizard.core.build.journal import Journal, read_journal
-from mpiwizard.core.build.locks import prefix_lock, take_lock
 from mpiwizard.core.build.manifest import begin_manifest, write_manifest
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.build.resume import CLEAN, CONTINUE, FIRST, KEEP, Decision, decide, remove_torn
@@ -24,6 +23,7 @@ from mpiwizard.core.build.summary import summarize
 from mpiwizard.core.configure.model import Plan, Step
 from mpiwizard.core.errors import ExitCode
 from mpiwizard.core.i18n import _
+from mpiwizard.core.locks import prefix_lock, take_lock
 
 _POLL = 0.1  # seconds between looks at the running command
 _GRACE = 10.0  # seconds between SIGTERM and SIGKILL: make removes half-written targets

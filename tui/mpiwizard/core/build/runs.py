@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 
 from mpiwizard.core.build.journal import Event, read_journal
-from mpiwizard.core.build.locks import is_locked
 from mpiwizard.core.build.model import RunState, StepState
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Folders
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
+from mpiwizard.core.locks import is_locked
 
 WORKER_ERRORS = "worker.err"  # in the run's folder: what the worker of the last start complained of
 

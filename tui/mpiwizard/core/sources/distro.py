@@ -7,18 +7,22 @@ that other packages put there. apt checks the signatures with the distribution's
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.host import Host, Result
 from mpiwizard.core.i18n import _
+from mpiwizard.core.locks import take_lock
 from mpiwizard.core.sources.model import Availability
 
 _UPDATE_SECONDS = 60.0
 _DOWNLOAD_SECONDS = 900.0
+_PROBE_PATIENCE = 20.0  # seconds
 _URI = re.compile(r"^'(?P<uri>[^']+)' (?P<file>\S+) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})$", re.M)
 _ORIGINAL = re.compile(r"^openmpi_(?P<release>[0-9.]+)\S*\.orig\.tar\.(?:xz|gz|bz2)$")
 _HOOK = re.compile(r"^(?:APT::Update::|DPkg::|AptCli::|APT::Periodic|Acquire::IndexTargets::|Dir)", re.I)
@@ -33,9 +37,10 @@ def probe(context: Context, wishes: Wishes) -> Availability:
     if context.offline:
         return Availability("distro", False, reason=_("not asked: --offline"))
     try:
-        package = _Package(context)
-        package.update()
-        return package.offer()
+        with _alone(context, _PROBE_PATIENCE):
+            package = _Package(context)
+            package.update()
+            return package.offer()
     except (WizardError, OSError) as error:
         return Availability("distro", False, reason=str(error))
 
@@ -45,21 +50,34 @@ def fetch(context: Context, target: Path, expected: Availability | None = None) 
 
     Raises WizardError with apt's own reason.
     """
-    package = _Package(context)
-    package.update()
-    offer = package.offer()
-    if not offer.reachable:
-        raise WizardError(offer.reason)
-    target.mkdir(parents=True, exist_ok=True)
-    result = package.run(
-        ["apt-get", "source", "--download-only", "--only-source", "openmpi"],
-        _DOWNLOAD_SECONDS,
-        folder=target,
-    )
+    with _alone(context, _DOWNLOAD_SECONDS):
+        package = _Package(context)
+        package.update()
+        offer = package.offer()
+        if not offer.reachable:
+            raise WizardError(offer.reason)
+        target.mkdir(parents=True, exist_ok=True)
+        result = package.run(
+            ["apt-get", "source", "--download-only", "--only-source", "openmpi"],
+            _DOWNLOAD_SECONDS,
+            folder=target,
+        )
     path = target / offer.file
     if not result.succeeded or not path.is_file():
         raise WizardError(_first_complaint(result))
     return path, offer.sha256
+
+
+@contextlib.contextmanager
+def _alone(context: Context, patience: float) -> Iterator[None]:
+    """Hold the private folders, which two must not fill at once; WizardError when that stays impossible."""
+    lock = take_lock(context.folders.state / "apt" / "ours.lock", patience)
+    if lock is None:
+        raise WizardError(_("another mpiwizard uses apt at this moment; try again when it has its source"))
+    try:
+        yield
+    finally:
+        os.close(lock)
 
 
 class _Package:

@@ -1,8 +1,8 @@
 """Locks that tell who is at work: held by the kernel for a living process, never left behind.
 
-Two locks per run. `lock` is inherited by every command of the run, so it is held while any part of
+Two per run. `lock` is inherited by every command of the run, so it is held while any part of
 the build lives. `worker.lock` is the worker's own. A third, named after the prefix, keeps two runs
-from building into one place.
+from building into one place; a fourth lets one mpiwizard at a time use apt.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from pathlib import Path
 _PATIENCE = 1.0  # seconds; a reader that tests the lock holds it for microseconds
 
 
-def take_lock(path: Path) -> int | None:
-    """Take the lock: its file descriptor, kept open as long as the lock is needed. None when it is held."""
+def take_lock(path: Path, patience: float = _PATIENCE) -> int | None:
+    """Take the lock: its file descriptor, kept open as long as the lock is needed.
+
+    None when it was held for `patience` seconds.
+    """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    give_up = time.monotonic() + _PATIENCE
+    give_up = time.monotonic() + patience
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
