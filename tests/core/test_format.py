@@ -48,6 +48,11 @@ def test_a_quantity_is_rounded_to_where_its_spread_begins() -> None:
     assert quantity(134.6, "ms", (131, 139)) == "135 ms ±4"
 
 
+def test_samples_far_apart_are_told_by_their_ends() -> None:
+    assert quantity(0.43, "µs", (0.411, 18.2)) == "0.43 µs (0.41–18)"
+    assert quantity(6030.0, "MB/s", (2000.0, 10000.0)) == "6.0 GB/s (2.0–10)"
+
+
 def test_a_quantity_without_spread_has_few_digits() -> None:
     assert quantity(0.3612, "µs") == "0.36 µs"
     assert quantity(12512, "MB/s") == "12.5 GB/s"

@@ -56,14 +56,19 @@ def quantity(value: float | None, unit: str, spread: tuple[float, float] | None 
     """A measured value with its unit, and `±` half the distance from smallest to largest sample.
 
     The value is rounded to the digit in which the spread begins, as `19.4 GB/s ±0.8`; without a spread
-    it has three significant digits, two below one. A dash when there is no value.
+    it has three significant digits, two below one. Where samples lie so wide apart that a `±` would
+    pretend, smallest and largest are named, as `0.43 µs (0.41–18)`. A dash when there is no value.
     """
     if value is None:
         return "–"
-    half = (spread[1] - spread[0]) / 2 if spread else 0.0
+    low, high = spread or (value, value)
     while unit in _LARGER and abs(value) >= _LARGER[unit][0]:
         factor, unit = _LARGER[unit]
-        value, half = value / factor, half / factor
+        value, low, high = value / factor, low / factor, high / factor
+    half = (high - low) / 2
+    if half > abs(value) / 2:
+        middle, least, most = (f"{number:.{_decimals(number, 2)}f}" for number in (value, low, high))
+        return f"{middle} {unit} ({least}–{most})"
     decimals = _decimals(half, 1) if half else _decimals(value, 3 if abs(value) >= 1 else 2)
     text = f"{value:.{decimals}f} {unit}".rstrip()
     return f"{text} ±{half:.{decimals}f}" if half and round(half, decimals) else text
