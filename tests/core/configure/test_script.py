@@ -91,7 +91,7 @@ def test_it_ends_at_an_archive_with_another_sum(tmp_path: Path) -> None:
     done = bash(script(plan_with(context_in(tmp_path), wishes, source="archive")))
     assert done.returncode == 1
     assert "0" * 64 in done.stderr
-    assert not (tmp_path / "mpi").exists()
+    assert MINIATURE.is_file() and not (tmp_path / "mpi").exists()
 
 
 @needs_curl
@@ -103,8 +103,8 @@ def test_it_fetches_a_release_from_a_mirror_and_refuses_a_wrong_one(tmp_path: Pa
     wishes = Wishes(mirror=(tmp_path / "mirror").as_uri(), prefix=f"{tmp_path}/mpi")
     done = bash(script(plan_with(context_in(tmp_path), wishes)))
     assert done.returncode == 1
-    assert archive.sha256 in done.stderr
-    assert (tmp_path / "cache" / "downloads" / archive.file).is_file()
+    assert archive.sha256 in done.stderr and hashlib.sha256(MINIATURE.read_bytes()).hexdigest() in done.stderr
+    assert list((tmp_path / "cache" / "downloads").iterdir()) == [], "or the next start would find it again"
 
 
 def test_the_release_is_fetched_from_its_address_with_its_sum(tmp_path: Path) -> None:

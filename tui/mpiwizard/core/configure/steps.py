@@ -156,10 +156,13 @@ def _verify_script(work: Work) -> tuple[str, ...]:
     sha256 = work.origin.sha256
     if not sha256:
         return ('sha256sum "$archive"',)
-    complaint = quoted(_("The SHA-256 of the archive is not {sha256}.").format(sha256=sha256))
+    complaint = quoted(_("The SHA-256 of the archive should be {sha256}, but it is:").format(sha256=sha256))
+    ours = () if work.origin.kind == "archive" else ('  rm "$archive"',)  # or the next start would find it again
     return (
-        f'if [ "$(sha256sum < "$archive" | cut -d " " -f 1)" != {sha256} ]; then',
-        f"  echo {complaint} >&2",
+        'sum=$(sha256sum < "$archive" | cut -d " " -f 1)',
+        f'if [ "$sum" != {sha256} ]; then',
+        f'  echo {complaint} "$sum" >&2',
+        *ours,
         "  exit 1",
         "fi",
     )

@@ -29,7 +29,7 @@ TOOLS = (
     Tool("tool.cc", ("gcc", "cc", "clang"), "CC", needed=True),
     Tool("tool.cxx", ("g++", "c++", "clang++"), "CXX"),
     Tool("tool.fortran", ("gfortran", "flang", "flang-new"), "FC"),
-    Tool("tool.make", ("make", "gmake"), needed=True),
+    Tool("tool.make", ("make",), needed=True),
     Tool("tool.perl", ("perl",), needed=True),
     Tool("tool.bash", ("bash",), needed=True),
 )
