@@ -283,12 +283,12 @@ def test_a_locale_without_our_characters_gets_text_and_whole_json(mpiwizard: Com
     assert json.loads(mpiwizard("detect", "--offline", "--json", env=plain).stdout)["schema"] == 1
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_polite_signal_ends_what_a_command_started(tmp_path: Path, number: signal.Signals) -> None:
-    """The MPI here hangs in its first program; its process must not outlive the command."""
+@pytest.mark.parametrize("numbers", [(signal.SIGTERM,), (signal.SIGHUP,), (signal.SIGINT, signal.SIGINT)])
+def test_signals_end_what_a_command_started(tmp_path: Path, numbers: tuple[signal.Signals, ...]) -> None:
+    """The MPI here hangs and ignores SIGTERM; its process must not outlive the command."""
     mpirun = tmp_path / "mpi" / "bin" / "mpirun"
     mpirun.parent.mkdir(parents=True)
-    mpirun.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 60\n')
+    mpirun.write_text(f'#!/bin/sh\ntrap "" TERM\necho $$ > "{tmp_path}/pid"\nexec sleep 60\n')
     mpirun.chmod(0o755)
     command = subprocess.Popen(
         [sys.executable, "-m", "mpiwizard", "validate", "--prefix", str(tmp_path / "mpi")],
@@ -299,9 +299,11 @@ def test_a_polite_signal_ends_what_a_command_started(tmp_path: Path, number: sig
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
         assert time.monotonic() < give_up
         time.sleep(0.05)
-    command.send_signal(number)
+    for number in numbers:
+        command.send_signal(number)
+        time.sleep(0.3)
     command.communicate(timeout=10)
-    assert command.returncode == 128 + number
+    assert command.returncode == 128 + numbers[0]
     assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
 
 

@@ -146,7 +146,12 @@ class RealHost:
             timed_out = True
             output, errors = _end_group(process)
         except BaseException:
-            _end_group(process)
+            try:
+                _end_group(process)
+            finally:  # even when a second Ctrl-C ends the patience
+                _signal_group(process, signal.SIGKILL)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(TERMINATE_GRACE)
             raise
         status = process.poll()
         return Result(
@@ -161,8 +166,7 @@ class RealHost:
 def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
     """End a command and all it started; what it had printed so far."""
     for number, patience in ((signal.SIGTERM, TERMINATE_GRACE), (signal.SIGKILL, TERMINATE_GRACE)):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
+        _signal_group(process, number)
         try:
             return process.communicate(timeout=patience)
         except subprocess.TimeoutExpired:
@@ -173,6 +177,11 @@ def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         if pipe:
             pipe.close()
     return b"", b""
+
+
+def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
 
 
 class RecordedHost:
