@@ -140,6 +140,13 @@ def test_more_ranks_than_cores_are_oversubscribed_and_yield(installation: Instal
     assert "OVERSUBSCRIBE" not in " ".join(probes.command(1, ["true"], {}))
 
 
+def test_ranks_yield_where_a_quota_is_smaller_than_the_cores(installation: Installation, tmp_path: Path) -> None:
+    probes = Probes(RealHost(), machine_with(cpu_usable=2, cpu_quota=1.5), installation, tmp_path)
+    throttled = " ".join(probes.command(2, ["true"], {}))
+    assert "mpi_yield_when_idle 1" in throttled and "OVERSUBSCRIBE" not in throttled
+    assert "yield" not in " ".join(probes.command(1, ["true"], {}))
+
+
 def test_lines_that_are_not_json_are_skipped() -> None:
     output = '[node:1] some notice\r\n{"size": 8}\r\n{"size": inf}\n{broken\n  {"size": 16}\n'
     assert read_records(output) == ({"size": 8}, {"size": 16})

@@ -111,6 +111,18 @@ def test_settings_for_jobs_are_told_where_the_build_and_the_release_have_what_th
     assert [note.split()[4] for note in told("5.0.11", recipe="ci")] == ["rmaps_default_mapping_policy"]
 
 
+def test_a_setting_of_an_own_recipe_needs_no_description(tmp_path: Path) -> None:
+    (tmp_path / "recipes" / "platforms").mkdir(parents=True)
+    (tmp_path / "recipes" / "platforms" / "site.toml").write_text(
+        'title = "Site"\nsummary = "Ours"\nweight = 1\nbased_on = "generic"\n'
+        '[[setting]]\nname = "coll_site_fast"\nvalue = "1"\nreason = "Ours."\n'
+    )
+    context = Context(RealHost({"HOME": "/home/eve"}), FOLDERS, clock=lambda: HALF_PAST, offline=True)
+    recipes, asked = load_recipes(tmp_path), Wishes(recipe="site")
+    plan = make_plan(context, box(), recipes, choose(box(), recipes, asked)[0], asked)
+    assert "For a job: --mca coll_site_fast 1. Ours." in plan.notes
+
+
 def test_the_plans_time_is_the_sum_of_its_steps_and_every_step_ends_some_day() -> None:
     plan = plan_for()
     assert plan.seconds == pytest.approx(sum(step.seconds for step in plan.steps))

@@ -35,7 +35,8 @@ class ProbeRun(Struct, frozen=True):
 class Probes:
     """The probe programs for one installation on one machine; `work` is a folder that may be filled.
 
-    A job with more ranks than there are cores for is started oversubscribed, and its ranks yield.
+    A job with more ranks than there are cores for is started oversubscribed. Its ranks yield, and so do those
+    of a job for which the quota is too small: ranks that wait busily would use it up.
     """
 
     def __init__(self, host: Host, machine: Machine, installation: Installation, work: Path) -> None:
@@ -43,6 +44,7 @@ class Probes:
         self.installation = installation
         self.folder = work / "probes"
         self.cores = usable_ranks(machine)
+        self._processors = min(self.cores, machine.value("cpu.quota", self.cores))
         self.root = bool((machine.value("platform.user") or {}).get("root"))
         self.environment = launch_environment(host, installation, root=self.root)
 
@@ -63,10 +65,11 @@ class Probes:
 
     def command(self, ranks: int, program: Sequence[str], parameters: Mapping[str, str]) -> list[str]:
         """The command for a job on so many ranks of this machine."""
-        crowded = ranks > self.cores
-        if crowded:
+        if ranks > self._processors:
             parameters = {"mpi_yield_when_idle": "1", **parameters}
-        return launch(self.installation, ranks, program, parameters, oversubscribe=crowded, root=self.root)
+        return launch(
+            self.installation, ranks, program, parameters, oversubscribe=ranks > self.cores, root=self.root
+        )
 
     def run(
         self,

@@ -150,11 +150,8 @@ def _notes(
     recipes: Recipes, recipe: Recipe, release: str, passed: Set[str], switches: Mapping[str, bool]
 ) -> tuple[str, ...]:
     unknown = sorted(set(switches) - set(recipes.options))
-    settings = (
-        setting
-        for setting in recipe.setting
-        if setting.option in {"", *passed} and recipes.parameters[setting.name].known_to(release)
-    )
+    strange = {parameter.name for parameter in recipes.parameters.values() if not parameter.known_to(release)}
+    settings = (one for one in recipe.setting if one.option in {"", *passed} and one.name not in strange)
     return (
         _("Nothing needs root: all is written to folders of yours."),
         *map(_, recipe.hazards),
