@@ -346,3 +346,14 @@ def test_a_finished_run_without_its_report_says_how_to_measure_again(mpiwizard: 
     (folder / "plan.json").write_text(PLAN)
     (folder / "journal.jsonl").write_text('{"event":"run-finished","time":1,"outcome":"done"}\n')
     assert_one_sentence(mpiwizard("attach"), 1, "report", "mpiwizard validate --prefix /nowhere/mpi")
+
+
+def test_a_run_that_fails_leaves_stdout_to_results(mpiwizard: Command, tmp_path: Path) -> None:
+    folder = tmp_path / "state" / "mpiwizard" / "runs" / "20200101-000000-5.0.11"
+    folder.mkdir(parents=True)
+    (folder / "plan.json").write_text(PLAN)
+    (folder / "journal.jsonl").write_text('{"event":"run-finished","time":1,"outcome":"failed","text":"It broke."}\n')
+    result = mpiwizard("attach")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "It broke." in result.stderr
+    assert f"mpiwizard resume {folder.name}" in result.stderr

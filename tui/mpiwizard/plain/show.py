@@ -25,8 +25,8 @@ SIGNS = {"ok": "✓", "attention": "!", "problem": "✗", "unknown": "?", "info"
 _PIPE_WIDTH = 120  # columns for a reader that is no terminal and has none of its own
 
 
-def _console() -> Console:
-    console = Console(highlight=False, soft_wrap=False, emoji=False, markup=False)
+def _console(*, stderr: bool = False) -> Console:
+    console = Console(stderr=stderr, highlight=False, soft_wrap=False, emoji=False, markup=False)
     if not console.is_terminal:
         console.width = max(console.width, _PIPE_WIDTH)
     return console
@@ -137,8 +137,8 @@ def runs(found: tuple[RunState, ...], now: float) -> None:
 
 
 def failure(run: RunState) -> None:
-    """The card of a failed run, or how a stopped one goes on."""
-    console = _console()
+    """The card of a failed run, or how a stopped one goes on; on stderr, since it is no result."""
+    console = _console(stderr=True)
     step = run.current
     if run.state == "failed" and step is not None and step.state == "failed":
         card = explain_failure(step.id, Path(run.folder) / f"{step.id}.log", step.status)
