@@ -103,6 +103,15 @@ def test_what_cannot_be_had_comes_last_with_its_reason(matters: str) -> None:
     assert all(choice.why_not == "source.release is not here" for choice in choices[1:])
 
 
+@pytest.mark.parametrize(("architecture", "best"), [("armv7l", "4.1.8"), ("i686", "4.1.8"), ("aarch64", "5.0.11")])
+def test_a_release_that_cannot_be_built_for_this_processor_is_not_offered(architecture: str, best: str) -> None:
+    choices = choose(box(cpu_architecture=architecture), RECIPES, Wishes())
+    assert choices[0].release == best
+    unfit = [choice for choice in choices if not choice.available]
+    assert all(choice.release == "5.0.11" and architecture in choice.why_not for choice in unfit)
+    assert len(unfit) == (best != "5.0.11")
+
+
 def test_the_first_reason_of_the_best_says_why_it_is_first() -> None:
     best = choose(box(cpu_usable=4), RECIPES, Wishes())[0]
     assert best.reasons[0] == f"Ready soon: about {best.minutes:.0f} minutes until it is validated."

@@ -87,6 +87,7 @@ class Series(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     """What building a release of a series takes with the lean options.
 
     Seconds are processor seconds of the machine in `basis`; only make profits from more cores.
+    `unfit_architectures` are patterns of the names `uname -m` gives to processors it cannot be built for.
     """
 
     id: str  # such as 4.1
@@ -99,6 +100,7 @@ class Series(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
     disk: int  # bytes of archive, source, build folder
     disk_kept: int  # bytes of the installation
     basis: str
+    unfit_architectures: tuple[str, ...] = ()
 
 
 class Release(Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Any
 
 from msgspec import Struct
@@ -15,7 +16,7 @@ from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _, ngettext
-from mpiwizard.core.recipes import FALLBACK, MATTERS, SOURCES, Recipe, Recipes, fits, series_id, version_of
+from mpiwizard.core.recipes import FALLBACK, MATTERS, SOURCES, Recipe, Recipes, Series, fits, series_id, version_of
 
 GUIDE_SERIES = "4.1"  # the guide builds 4.1.5
 WORTH_WAITING = 5.0  # minutes that the newer release may take longer, even for who wants it soon
@@ -170,12 +171,20 @@ def _why_not(machine: Machine, source: str) -> str:
     return fact.meaning or fact.text
 
 
+def _why_unfit(machine: Machine, series: Series) -> str:
+    architecture = machine.value("cpu.architecture", "")
+    if not any(fnmatchcase(architecture, pattern) for pattern in series.unfit_architectures):
+        return ""
+    return _("{series} and later cannot be built on {architecture}").format(series=series.id, architecture=architecture)
+
+
 def _choice(machine: Machine, recipes: Recipes, recipe: Recipe, offer: Offer, wishes: Wishes) -> Choice:
     if not offer.release:
         title = _("Open MPI, {origin}").format(origin=_origin(machine, offer.source))
         return Choice(recipe.id, "", offer.source, title, available=False, why_not=offer.why_not)
     passed = wanted_options(machine, recipes, recipe, offer.release, wishes.matters)
     series = recipes.series_of(offer.release)
+    why_not = offer.why_not or _why_unfit(machine, series)
     seconds = sum(estimate(series, left_in(recipes, passed), wishes.jobs or default_jobs(machine)).values())
     return Choice(
         recipe=recipe.id,
@@ -190,8 +199,8 @@ def _choice(machine: Machine, recipes: Recipes, recipe: Recipe, offer: Offer, wi
         lost=tuple(_(recipes.options[name].lost) for name in passed if recipes.options[name].lost),
         minutes=round(seconds / 60, 1),
         disk=series.disk + series.disk_kept,
-        available=not offer.why_not,
-        why_not=offer.why_not,
+        available=not why_not,
+        why_not=why_not,
         guide=_guide(offer.source),
         claims=tuple(dict.fromkeys((*offer.claims, *recipe.claims))),
     )
