@@ -163,7 +163,7 @@ async def test_validate_curve(snap_compare: Compare) -> None:
 
 async def test_quit_question(snap_compare: Compare) -> None:
     app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
-    await snap_compare(app, before=walk_to(("make 62 %", "ctrl+q"), ("Stay here", "")))
+    await snap_compare(app, before=walk_to(("0990.lo", "ctrl+q"), ("Stay here", "")))
 
 
 async def test_outdated(snap_compare: Compare) -> None:

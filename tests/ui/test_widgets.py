@@ -110,6 +110,23 @@ async def test_scrolling_up_stops_following_and_the_end_takes_it_up_again(tmp_pa
         await until(pilot, lambda: log.follow and log.line_text() == "one more")
 
 
+async def test_the_log_of_the_next_step_is_followed_too(tmp_path: Path) -> None:
+    app = LogApp()
+    async with app.run_test(size=(80, 20)) as pilot:
+        log = app.query_one(LogView)
+        for lines in (500, 60, 5, 300, 0, 25):
+            path = tmp_path / f"{lines}.log"
+            path.write_text("".join(f"line {line} of {lines}\n" for line in range(lines)), encoding="utf-8")
+            log.open(path)
+            assert log.follow
+            await pilot.pause(0.1)
+            assert log.follow
+            with path.open("a", encoding="utf-8") as file:
+                file.write("".join(f"more {line} of {lines}\n" for line in range(40)))
+            await until(pilot, lambda lines=lines: log.line_text() == f"more 39 of {lines}")  # type: ignore[misc]
+            assert log.follow
+
+
 async def test_a_log_that_does_not_grow_is_seldom_looked_at(tmp_path: Path) -> None:
     class Counted(LogView):
         looks = 0

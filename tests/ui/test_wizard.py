@@ -235,8 +235,14 @@ async def test_a_failing_preflight_is_the_headline_and_nothing_starts() -> None:
     app = WizardApp(stages)
     async with app.run_test(notifications=True) as pilot:
         await to_configure(pilot)
-        await shown(pilot, "There is no C compiler")
+        await shown(pilot, "There is no C compiler", "Enter checks again")
         await pilot.press("enter")
+        await until(pilot, lambda: stages.called("check") == 2)
+        assert stages.called("start") == 0
+        await shown(pilot, "There is no C compiler")
+        stages.fails.clear()  # the person did what the sentence says
+        await pilot.press("enter")
+        await shown(pilot, "Never asks for root")
         assert stages.called("start") == 0
 
 
@@ -469,6 +475,18 @@ async def test_the_palette_goes_to_every_stage() -> None:
         await shown(pilot, "Found in")
         names = [command.title for command in app.get_system_commands(app.screen)]
         assert sum(name.startswith("Go to") for name in names) == 6
+        assert "Here: look again" in names
+
+
+async def test_the_palette_does_what_the_keys_of_the_stage_do() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("ctrl+p", *"stop")
+        await shown(pilot, "Here: stop")
+        await pilot.press("down", "enter")
+        await shown(pilot, "Stop this build?")
 
 
 async def test_the_line_of_keys_names_help_at_every_stage() -> None:
@@ -656,3 +674,35 @@ async def test_a_log_without_a_warning_says_so_in_words(run_folder: Path) -> Non
         await shown(pilot, "make 0 %", "one.lo")
         await pilot.press("w")
         await shown(pilot, "no warning and no error")
+
+
+async def test_evidence_that_has_no_room_is_scrolled_by_keys() -> None:
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press("6")
+        await shown(pilot, "GUIDE: CLOUD")
+        assert "Guide, cloud" not in screen(app)
+        await pilot.press("tab", "end")
+        await shown(pilot, "Guide, cloud")
+        await pilot.press("left")
+        assert stage(app) == "tune"
+
+
+async def test_a_filter_that_is_kept_is_told() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("slash", *"cma", "enter")
+        await shown(pilot, "Filtered by “cma”")
+
+
+async def test_a_look_between_two_steps_does_not_end_the_following() -> None:
+    stages = FixedStages(run=run_at("install", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "· install ·")
+        stages.run = run_at("install", "done", run_state="running")
+        await shown(pilot, f"into {PREFIX}")
+        stages.run = run_at("tune", "running")
+        await until(pilot, lambda: stage(app) == "tune")

@@ -121,7 +121,8 @@ class WizardApp(App[None]):
         try:
             self.stages.remember(self._session)
         except OSError as error:
-            self.notify(_("This decision is not kept for the next start: {error}").format(error=error), markup=False)
+            why = error.strerror or str(error)
+            self.notify(_("This decision is not kept for the next start: {why}").format(why=why), markup=False)
 
     def get_default_screen(self) -> Screen[Any]:
         return _stage_screen(self.DEFAULT_MODE)
@@ -185,14 +186,20 @@ class WizardApp(App[None]):
         self.exit(return_code=exit_code(run), message=message)
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        for stage in STAGES:
-            title = stage_title(stage)
+        for number, stage in enumerate(STAGES, 1):
             yield SystemCommand(
-                _("Go to {stage}").format(stage=title),
+                _("Go to {number} {stage}").format(number=number, stage=stage_title(stage)),
                 self._why_not(stage) or _("Show what this stage found or does"),
                 partial(self.visit, stage),
             )
         if isinstance(screen, StageScreen):
+            for binding in type(screen).BINDINGS:
+                if isinstance(binding, Binding) and screen.offers(binding.action):
+                    yield SystemCommand(
+                        _("Here: {what}").format(what=binding.description),
+                        _("Key {key}").format(key=binding.key_display or binding.key),
+                        partial(self.run_action, binding.action, screen),
+                    )
             yield SystemCommand(_("Help"), _("Keys and signs of this screen"), screen.action_help)
         yield SystemCommand(_("Colours"), _("Choose another theme"), self.action_change_theme)
         yield SystemCommand(_("Quit"), _("A running build goes on"), self.action_leave)

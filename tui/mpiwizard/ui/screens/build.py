@@ -125,9 +125,11 @@ class BuildScreen(StageScreen):
         current = run.current.id if run.current is not None else ""
         if run.state == "done":
             current = run.steps[-1].id
+        if not current:  # between two steps
+            return ""
         before, self._current = self._current, current
         was_there = self.rows.row_id in ("", before)
-        return current if current and current != before and was_there else ""
+        return current if current != before and was_there else ""
 
     def _show_log_or_card(self, view: View) -> None:
         step = self.rows.row_id
@@ -387,6 +389,12 @@ def _running(view: View, step: str) -> str:
     parts = [doing.format(release=view.run.plan.choice.release)]
     if step and step not in _LATER:
         parts.append(step if view.part is None else f"{step} {100 * view.part:.0f} %")
-    left = duration(round(view.left / 60) * 60) if view.left >= 90 else duration(round(view.left))
+    left = duration(_about(view.left))
     parts.append(_("{time} so far, about {left} left").format(time=duration(round(view.elapsed)), left=left))
     return " · ".join(parts)
+
+
+def _about(seconds: float) -> int:
+    """An estimate without digits that it cannot know: whole minutes, tens of seconds, seconds."""
+    step = 60 if seconds >= 90 else 10 if seconds >= 15 else 1
+    return round(seconds / step) * step

@@ -86,7 +86,7 @@ class ConfigureScreen(StageScreen):
         if waiting or plan is None:
             self.headline(waiting)
         elif self._problem:
-            self.headline(self._problem, _("Nothing was started; nothing was changed."))
+            self.headline(self._problem, _("Nothing was started; nothing was changed. Enter checks again."))
         else:
             minutes = duration(round(plan.seconds / 60) * 60 or plan.seconds)
             self.headline(
@@ -183,7 +183,8 @@ class ConfigureScreen(StageScreen):
         if plan is None or machine is None or self._starting:
             self.refuse(_("The plan is still being made."))
         elif self._problem:
-            self.refuse(self._problem)
+            self._made_from = None  # the disk may have room by now
+            self.entered()
         elif conflict := next((option.conflict for option in plan.options if option.enabled and option.conflict), ""):
             self.refuse(_(conflict))
         elif run is not None and run.active:

@@ -136,6 +136,8 @@ class DetectScreen(StageScreen):
                 ).format(count=looks)
             )
         parts.append(_("Found in {time}.").format(time=duration(machine.seconds)))
+        if self._filter:
+            parts.append(_("Filtered by “{text}”.").format(text=self._filter))
         return " ".join(parts)
 
     def _rows(self) -> Iterator[Row]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
@@ -12,8 +13,18 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-class Evidence(VerticalScroll, can_focus=False):
-    """A title, sentences, and labelled lines such as where a value was read."""
+class Evidence(VerticalScroll, inherit_bindings=False):
+    """A title, sentences, and labelled lines such as where a value was read. Tab leads here, to scroll."""
+
+    # Not ← and →, which go from stage to stage.
+    BINDINGS = [
+        Binding("up", "scroll_up", show=False),
+        Binding("down", "scroll_down", show=False),
+        Binding("pageup", "page_up", show=False),
+        Binding("pagedown", "page_down", show=False),
+        Binding("home", "scroll_home", show=False),
+        Binding("end", "scroll_end", show=False),
+    ]
 
     def __init__(self, id: str) -> None:
         super().__init__(id=id)
