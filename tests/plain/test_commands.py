@@ -348,6 +348,31 @@ def test_a_finished_run_without_its_report_says_how_to_measure_again(mpiwizard: 
     assert_one_sentence(mpiwizard("attach"), 1, "report", "mpiwizard validate --prefix /nowhere/mpi")
 
 
+def test_control_c_does_not_wait_for_a_mirror_that_does_not_answer(tmp_path: Path) -> None:
+    apt = tmp_path / "bin" / "apt-get"
+    apt.parent.mkdir()
+    apt.write_text(f'#!/bin/sh\necho $$ > "{tmp_path}/pid"\nexec sleep 60\n')
+    apt.chmod(0o755)
+    (apt.parent / "apt-config").symlink_to("/bin/true")
+    command = subprocess.Popen(
+        [sys.executable, "-m", "mpiwizard", "detect"],
+        stdout=subprocess.DEVNULL,
+        env={
+            **os.environ, "PYTHONPATH": str(TUI), "XDG_STATE_HOME": str(tmp_path), "https_proxy": "http://127.0.0.1:9",
+            "PATH": f"{apt.parent}:{os.environ['PATH']}",
+        },
+    )  # fmt: skip
+    give_up = time.monotonic() + 20
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        if command.poll() is not None:
+            pytest.skip("this box has no apt sources")
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    command.send_signal(signal.SIGINT)
+    assert command.wait(timeout=10) == 130
+    assert not Path("/proc", (tmp_path / "pid").read_text().strip()).exists()
+
+
 def test_a_run_that_fails_leaves_stdout_to_results(mpiwizard: Command, tmp_path: Path) -> None:
     folder = tmp_path / "state" / "mpiwizard" / "runs" / "20200101-000000-5.0.11"
     folder.mkdir(parents=True)

@@ -80,6 +80,9 @@ def _run(options: argparse.Namespace) -> int:
     except Exception as error:
         print(_fault_report(error), file=sys.stderr)
         return ExitCode.STEP_FAILED
+    finally:
+        if surroundings := getattr(options, "context", None):
+            surroundings.host.end_commands()  # else Python would wait for a mirror that does not answer
 
 
 def _interface(context: Context, wishes: Wishes, run_id: str) -> int:

@@ -86,6 +86,14 @@ class RealHost:
 
     def __init__(self, environment: Mapping[str, str] | None = None) -> None:
         self.environment: Mapping[str, str] = dict(os.environ if environment is None else environment)
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._ended = False
+
+    def end_commands(self) -> None:
+        """End what other threads still run here, and start nothing more: the person leaves."""
+        self._ended = True
+        for process in tuple(self._running):
+            _signal_group(process, signal.SIGKILL)
 
     @property
     def is_real(self) -> bool:
@@ -125,6 +133,8 @@ class RealHost:
         from time import monotonic
 
         started = monotonic()
+        if self._ended:
+            return Result(126, errors=f"{argv[0]}: not started")
         try:
             process = subprocess.Popen(
                 list(argv),
@@ -140,6 +150,7 @@ class RealHost:
         except OSError as error:
             return Result(126, errors=f"{argv[0]}: {error.strerror}")
         timed_out = False
+        self._running.add(process)
         try:
             output, errors = process.communicate(given.encode() if given else None, timeout=timeout)
         except subprocess.TimeoutExpired:
@@ -153,6 +164,8 @@ class RealHost:
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(TERMINATE_GRACE)
             raise
+        finally:
+            self._running.discard(process)
         status = process.poll()
         return Result(
             -signal.SIGKILL if status is None else status,

@@ -32,8 +32,9 @@ def _print_json(value: object) -> None:
 
 
 def context_of(options: argparse.Namespace) -> Context:
-    """The person's own surroundings."""
-    return Context.of_person(offline=options.offline)
+    """The person's own surroundings. `options` keeps them, for whoever must end what they run."""
+    options.context = context = Context.of_person(offline=options.offline)
+    return context
 
 
 def wishes_of(options: argparse.Namespace) -> Wishes:
