@@ -21,7 +21,7 @@ from mpiwizard.core.build.resume import CLEAN, CONTINUE, FIRST, KEEP, Decision, 
 from mpiwizard.core.build.runs import fold, read_plan
 from mpiwizard.core.build.summary import summarize
 from mpiwizard.core.configure.model import Plan, Step
-from mpiwizard.core.errors import ExitCode
+from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.core.locks import prefix_lock, take_lock
 
@@ -74,7 +74,7 @@ class _Worker:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
             return self._drive()
-        except OSError as error:  # no room for the journal, a folder that was removed
+        except (OSError, WizardError) as error:  # no room for the journal, a folder that was removed
             print(_complaint(error), file=sys.stderr)
             return ExitCode.STEP_FAILED
 
@@ -206,8 +206,10 @@ class _Worker:
                 self._journal.write("stop-requested")
 
 
-def _complaint(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename else error.strerror or str(error)
+def _complaint(error: OSError | WizardError) -> str:
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename}: {error.strerror}"
+    return getattr(error, "strerror", None) or str(error)
 
 
 def _signal_group(pid: int, number: signal.Signals) -> None:
