@@ -17,6 +17,7 @@ from mpiwizard.ui.signs import STAGES, sign, stage_title, word
 from mpiwizard.ui.walk import Walk
 from mpiwizard.ui.widgets.chart import curve_chart
 from mpiwizard.ui.widgets.log_view import LogView
+from mpiwizard.ui.widgets.rows import Column, Row, Rows, heading
 
 curves = st.lists(
     st.tuples(st.integers(min_value=1, max_value=1 << 30), st.floats(allow_nan=False, allow_infinity=False)),
@@ -108,6 +109,18 @@ async def test_scrolling_up_stops_following_and_the_end_takes_it_up_again(tmp_pa
         assert log.line_text() != "one more"
         await pilot.press("end")
         await until(pilot, lambda: log.follow and log.line_text() == "one more")
+
+
+async def test_the_last_column_is_legible_when_the_others_are_wide() -> None:
+    class TableApp(App[None]):
+        def compose(self) -> ComposeResult:
+            yield Rows(Column(24), Column(12), Column(12), Column(16), Column())
+
+    app = TableApp()
+    async with app.run_test(size=(80, 10)):
+        row = Row("one", ("Bandwidth between the ranks", "12–15 GB/s", "25–30 GB/s", "8.8 GB/s (6.6–18)", "no source"))
+        app.query_one(Rows).show([heading("WHAT", "GUIDE: WSL2", "GUIDE: CLOUD", "HERE", "VERDICT"), row])
+        assert str(app.query_one(Rows).options[1].prompt).rstrip().endswith(" no source")
 
 
 async def test_the_log_of_the_next_step_is_followed_too(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ class ValidateScreen(StageScreen):
         passed = sum(check.passed for check in view.checks)
         checks = _("{passed} of {count} checks passed").format(passed=passed, count=len(view.checks))
         if view.report is not None:
-            return view.report.headline, f"{checks}. {view.report.machine}"
+            return view.report.headline, view.report.machine
         state = self.wizard.walk.state("validate")
         if state == "running":
             return _("Proving that this Open MPI works, and how fast"), view.last or f"{checks}."

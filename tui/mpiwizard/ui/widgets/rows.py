@@ -125,14 +125,20 @@ class Rows(OptionList, inherit_bindings=False):
         return [self._prompt(row, widths, gap) for row in self._rows]
 
     def _widths(self, room: int) -> tuple[list[int], int]:
-        """The cells of each column, and those between them: fewer where the last column would starve."""
-        widths = []
-        for place, column in enumerate(self.columns[:-1]):
-            cells = [row.cells[place] for row in self._rows if len(row.cells) == len(self.columns)]
-            widths.append(min(max(map(cell_len, cells), default=0), column.limit))
+        """The cells of each column, and those between them: fewer where the last column would starve.
+
+        Where that is not enough the first column gives way: the evidence has its text in full.
+        """
+        full = [row.cells for row in self._rows if len(row.cells) == len(self.columns)]
+        wanted = [max((cell_len(cells[place]) for cells in full), default=0) for place in range(len(self.columns))]
+        widths = [min(cells, column.limit) for cells, column in zip(wanted, self.columns[:-1], strict=False)]
         left = room - sum(widths)
         gap = _GAP if left - _GAP * len(widths) >= _STARVING or len(widths) < 2 else 1
-        return [*widths, max(left - gap * len(widths), 0)], gap
+        last = left - gap * len(widths)
+        if widths:
+            given = max(0, min(min(wanted[-1], _STARVING) - last, widths[0] // 2))
+            widths[0], last = widths[0] - given, last + given
+        return [*widths, max(last, 0)], gap
 
     def _prompt(self, row: Row, widths: list[int], gap: int) -> Content:
         line = Content.assemble("  ", (row.sign, row.style), " ") if row.id else Content("  ")
