@@ -7,16 +7,19 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from mpiwizard.core.build.journal import Event, Journal, read_journal
 from mpiwizard.core.build.model import RunState
-from mpiwizard.core.build.runs import fold
+from mpiwizard.core.build.runs import fold, read_plan
 from mpiwizard.core.choose.model import Choice
 from mpiwizard.core.configure.model import Plan, Step
 from mpiwizard.core.context import Wishes
+from mpiwizard.core.errors import WizardError
 from mpiwizard.core.locks import is_locked, take_lock
 
 
@@ -172,3 +175,9 @@ def test_an_event_that_found_no_room_does_not_spoil_the_next(tmp_path: Path) -> 
     )
     subprocess.run([sys.executable, "-c", program, str(tmp_path / "j")], check=True)
     assert [event.text for event in read_journal(tmp_path / "j")] == ["", "kept"]
+
+
+def test_a_plan_of_another_version_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_bytes(msgspec.json.encode(replace(PLAN, schema=2)))
+    with pytest.raises(WizardError, match="another version"):
+        read_plan(tmp_path)

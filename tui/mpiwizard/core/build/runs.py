@@ -20,7 +20,7 @@ WORKER_ERRORS = "worker.err"  # in the run's folder: what the worker of the last
 def read_plan(folder: Path) -> Plan:
     """The plan of a run. Raises WizardError when it is missing or not ours."""
     try:
-        return msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan)
+        plan = msgspec.json.decode((folder / "plan.json").read_bytes(), type=Plan)
     except OSError:
         raise WizardError(
             _("There is no run {run}; `mpiwizard runs` lists them.").format(run=folder.name), ExitCode.USAGE
@@ -31,6 +31,10 @@ def read_plan(folder: Path) -> Plan:
                 run=folder.name, reason=error
             )
         ) from None
+    if plan.schema != 1:
+        message = _("Run {run} was made by another version of mpiwizard (schema {schema}); go on with that one.")
+        raise WizardError(message.format(run=folder.name, schema=plan.schema))
+    return plan
 
 
 def load_run(folders: Folders, run_id: str) -> RunState:
