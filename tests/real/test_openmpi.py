@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.real.conftest import RealRun
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.xdist_group("one real build")]
 
 PROGRAM = """
 #include <mpi.h>

@@ -70,7 +70,7 @@ def test_soon_takes_the_quicker_release_where_the_newer_one_takes_far_longer(tmp
     file = tmp_path / "recipes" / "releases.toml"
     file.parent.mkdir(parents=True)
     file.write_text(
-        '[[series]]\nid = "5.0"\ntitle = "slow"\nconfigure_checks = 1\ncompile_steps = 1\nconfigure_seconds = 900\n'
+        '[[series]]\nid = "5.0"\ntitle = "slow"\ncompile_steps = 1\nconfigure_seconds = 900\n'
         'make_seconds = 560\ninstall_seconds = 25\ndisk = 1\ndisk_kept = 1\nbasis = "made up"\n'
     )
     assert ways(choose(box(), load_recipes(tmp_path), Wishes(matters="soon")))[0] == ("4.1.8", "release")

@@ -92,7 +92,6 @@ class Series(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True
 
     id: str  # such as 4.1
     title: str
-    configure_checks: int
     compile_steps: int
     configure_seconds: float
     make_seconds: float

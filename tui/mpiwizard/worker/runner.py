@@ -26,7 +26,7 @@ from mpiwizard.core.i18n import _
 from mpiwizard.core.locks import prefix_lock, take_lock
 
 _POLL = 0.1  # seconds between looks at the running command
-_GRACE = 10.0  # seconds between SIGTERM and SIGKILL: make removes half-written targets
+_GRACE = 5.0  # seconds between SIGTERM and SIGKILL: make removes half-written targets
 
 
 class StepResult(msgspec.Struct, frozen=True):

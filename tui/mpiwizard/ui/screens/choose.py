@@ -50,6 +50,7 @@ class ChooseScreen(StageScreen):
         super().__init__()
         self._choices: dict[str, Choice] = {}
         self._ranked_for: tuple[Machine, Wishes] | None = None
+        self._go_on_when_ranked = False
 
     def entered(self) -> None:
         machine, wishes = self.wizard.walk.machine, self.wizard.session.wishes
@@ -70,6 +71,9 @@ class ChooseScreen(StageScreen):
             remembered = next(iter(self._choices), "")
         self.rows.show(list(self._rows()), highlight=remembered)
         self.show_evidence(self.rows.row_id)
+        if self._go_on_when_ranked:
+            self._go_on_when_ranked = False
+            self.action_go_on()
 
     def _announce(self) -> None:
         possible = [choice for choice in self._choices.values() if choice.available]
@@ -139,7 +143,7 @@ class ChooseScreen(StageScreen):
     def action_go_on(self) -> None:
         choice = self._choices.get(self.rows.row_id)
         if choice is None:
-            self.refuse(_("The ways are still being ranked."))
+            self._go_on_when_ranked = True
         elif not choice.available:
             self.refuse(_(choice.why_not))
         else:

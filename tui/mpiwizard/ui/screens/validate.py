@@ -107,7 +107,7 @@ class ValidateScreen(StageScreen):
             low, high = (quantity(value, metric.unit) for value in metric.spread)
             spread = _("{low} to {high} in {count} samples").format(low=low, high=high, count=metric.samples)
         self.evidence.show(
-            f"{_(metric.label)}: {quantity(metric.value, metric.unit, metric.spread)}",
+            f"{_(metric.label)}: {metric.shown}",
             [_(metric.verdict)],
             [
                 (_("Is"), _(metric.definition)),
@@ -148,7 +148,7 @@ class ValidateScreen(StageScreen):
         if metric is None:
             self.refuse(_("This row has no value to copy."))
         else:
-            self.copy(f"{metric.label}: {quantity(metric.value, metric.unit, metric.spread)}")
+            self.copy(f"{metric.label}: {metric.shown}")
 
     def action_go_on(self) -> None:
         if self.wizard.walk.run is not None and self.wizard.walk.run.active:
@@ -158,7 +158,7 @@ class ValidateScreen(StageScreen):
 
 
 def _metric_row(metric: Metric) -> Row:
-    here = quantity(metric.value, metric.unit, metric.spread)
+    here = metric.shown
     cells = (
         _(metric.label),
         _by(metric, "guide-wsl2"),
