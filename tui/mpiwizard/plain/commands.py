@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -241,24 +243,19 @@ def _prefix(context: Context, options: argparse.Namespace) -> str:
 
 
 def tune(options: argparse.Namespace) -> int:
-    from mpiwizard.core.detect import detect as detect_machine
     from mpiwizard.core.installation import find_installation
-    from mpiwizard.core.recipes import load_recipes
-    from mpiwizard.core.tune import tune as tune_installation
     from mpiwizard.core.tune import undo_tuning
     from mpiwizard.plain import show
+    from mpiwizard.worker.proof import tune_prefix
 
-    context = msgspec.structs.replace(context_of(options), offline=True)
-    installation = find_installation(context.host, _prefix(context, options))
+    context = context_of(options)
+    prefix = _prefix(context, options)
     if options.undo:
-        for path in undo_tuning(installation.prefix):
+        for path in undo_tuning(find_installation(context.host, prefix).prefix):
             talk(_("Taken back: {path}").format(path=path))
         return ExitCode.DONE
-    machine = detect_machine(context, Wishes(prefix=installation.prefix))
     with _work_folder(context) as work:
-        tuning = tune_installation(
-            context, machine, load_recipes(context.folders.config), installation, work, show.Teller(talk)
-        )
+        tuning = tune_prefix(context, prefix, work, show.Teller(talk))
     if options.json:
         _print_json(tuning)
     else:
@@ -267,19 +264,12 @@ def tune(options: argparse.Namespace) -> int:
 
 
 def validate(options: argparse.Namespace) -> int:
-    from mpiwizard.core.detect import detect as detect_machine
-    from mpiwizard.core.installation import find_installation
-    from mpiwizard.core.recipes import load_recipes
-    from mpiwizard.core.validate import validate as validate_installation
     from mpiwizard.plain import show
+    from mpiwizard.worker.proof import validate_prefix
 
-    context = msgspec.structs.replace(context_of(options), offline=True)
-    installation = find_installation(context.host, _prefix(context, options))
-    machine = detect_machine(context, Wishes(prefix=installation.prefix))
+    context = context_of(options)
     with _work_folder(context) as work:
-        report = validate_installation(
-            context, machine, load_recipes(context.folders.config), installation, work, show.Teller(talk), None
-        )
+        report = validate_prefix(context, _prefix(context, options), work, show.Teller(talk))
     if options.json:
         _print_json(report)
     else:
@@ -290,21 +280,14 @@ def validate(options: argparse.Namespace) -> int:
     return ExitCode.BELOW_EXPECTATION if missed else ExitCode.DONE
 
 
-class _work_folder:
+@contextmanager
+def _work_folder(context: Context) -> Iterator[Path]:
     """A folder in our cache for compiled probes, removed at the end."""
+    from tempfile import TemporaryDirectory
 
-    def __init__(self, context: Context) -> None:
-        self._parent = context.folders.cache
-
-    def __enter__(self) -> Path:
-        import tempfile
-
-        self._parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._temporary = tempfile.TemporaryDirectory(prefix="probes-", dir=self._parent)
-        return Path(self._temporary.name)
-
-    def __exit__(self, *_exception: object) -> None:
-        self._temporary.cleanup()
+    context.folders.cache.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with TemporaryDirectory(prefix="probes-", dir=context.folders.cache) as folder:
+        yield Path(folder)
 
 
 def doctor(options: argparse.Namespace) -> int:

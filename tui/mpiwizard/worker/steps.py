@@ -11,12 +11,12 @@ import msgspec
 
 from mpiwizard.core.build.runs import load_run
 from mpiwizard.core.configure.model import Plan
-from mpiwizard.core.context import Context, Wishes, given_path
+from mpiwizard.core.context import Context, given_path
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.format import size
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _
-from mpiwizard.core.tune.model import Trial, Tuning
+from mpiwizard.core.tune.model import Trial
 from mpiwizard.core.validate.model import Check, Metric
 from mpiwizard.worker.runner import StepResult
 
@@ -140,45 +140,17 @@ def _unpack(_context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
 
 
 def _tune(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
-    from mpiwizard.core.detect import detect
-    from mpiwizard.core.installation import find_installation
-    from mpiwizard.core.recipes import load_recipes
-    from mpiwizard.core.tune import tune
+    from mpiwizard.worker.proof import tune_prefix
 
-    machine = detect(_quiet(context), Wishes(prefix=plan.prefix))
-    installation = find_installation(context.host, plan.prefix)
-    tuning = tune(
-        context, machine, load_recipes(context.folders.config), installation,
-        folder / "tune", RowWriter(folder, "tune"),
-    )  # fmt: skip
+    tuning = tune_prefix(context, plan.prefix, folder / "tune", RowWriter(folder, "tune"))
     (folder / "tuning.json").write_bytes(msgspec.json.encode(tuning))
     kept = sum(trial.kept for trial in tuning.trials)
     return _("{kept} of {tried} settings kept").format(kept=kept, tried=len(tuning.trials)), 0
 
 
 def _validate(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
-    from mpiwizard.core.detect import detect
-    from mpiwizard.core.installation import find_installation
-    from mpiwizard.core.recipes import load_recipes
-    from mpiwizard.core.validate import validate
+    from mpiwizard.worker.proof import validate_prefix
 
-    machine = detect(_quiet(context), Wishes(prefix=plan.prefix))
-    installation = find_installation(context.host, plan.prefix)
-    report = validate(
-        context, machine, load_recipes(context.folders.config), installation,
-        folder / "validate", RowWriter(folder, "validate"), _tuning(folder),
-    )  # fmt: skip
+    report = validate_prefix(context, plan.prefix, folder / "validate", RowWriter(folder, "validate"))
     (folder / "report.json").write_bytes(msgspec.json.encode(report))
     return report.headline, 0 if report.passed else ExitCode.STEP_FAILED
-
-
-def _tuning(folder: Path) -> Tuning | None:
-    try:
-        return msgspec.json.decode((folder / "tuning.json").read_bytes(), type=Tuning)
-    except (OSError, msgspec.DecodeError):
-        return None
-
-
-def _quiet(context: Context) -> Context:
-    """The same surroundings without a look at the network: the sources do not matter any more."""
-    return msgspec.structs.replace(context, offline=True)
