@@ -231,7 +231,7 @@ def test_a_compile_error_fails_the_run_and_keeps_the_rest(context: Context, make
     assert (run.state, run.current and run.current.id) == ("failed", "make")
     from mpiwizard.core.build.failure import explain_failure
 
-    card = explain_failure("make", Path(run.folder) / "make.log", run.steps[4].status)
+    card = explain_failure(run.steps[4], Path(run.folder) / "make.log")
     assert "part07.c" in card.where
     assert "error:" in card.evidence
 

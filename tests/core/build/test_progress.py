@@ -13,6 +13,7 @@ from mpiwizard.core.build.ansi import clean_line, plain_line
 from mpiwizard.core.build.failure import explain_failure, first_error_in
 from mpiwizard.core.build.log_index import LogIndex
 from mpiwizard.core.build.makefiles import count_compilations
+from mpiwizard.core.build.model import StepState
 from mpiwizard.core.build.progress import Progress, fraction, remaining
 
 LOG = b"""checking for gcc... gcc
@@ -156,7 +157,21 @@ def test_a_log_without_errors_has_no_card() -> None:
     assert first_error_in(b"all is well\n") is None
 
 
+def test_what_an_earlier_attempt_died_of_is_not_shown_again(tmp_path: Path) -> None:
+    log, earlier = tmp_path / "make.log", b"a.c:1:1: fatal error: zlib.h: No such file or directory\n"
+    log.write_bytes(earlier + b"  CC       a.lo\nb.c:2:2: error: 'x' undeclared\n")
+    card = explain_failure(StepState("make", "", "failed", status=2, log_offset=len(earlier)), log)
+    assert (card.line, card.evidence) == (3, "b.c:2:2: error: 'x' undeclared")
+
+
+def test_of_a_command_that_failed_under_make_its_own_words_are_shown() -> None:
+    log = b"  GEN      x\ncp: cannot stat 'y': No such file or directory\nmake[1]: *** [Makefile:9: all] Error 1\n"
+    card = first_error_in(log)
+    assert card is not None
+    assert (card.line, card.evidence) == (2, "cp: cannot stat 'y': No such file or directory")
+
+
 def test_a_failed_step_without_a_log_still_has_a_card(tmp_path: Path) -> None:
-    card = explain_failure("make", tmp_path / "none.log", -9)
+    card = explain_failure(StepState("make", "", "failed", status=-9), tmp_path / "none.log")
     assert "signal 9" in card.what
     assert "memory" in card.try_this

@@ -141,7 +141,7 @@ def failure(run: RunState) -> None:
     console = _console(stderr=True)
     step = run.current
     if run.state == "failed" and step is not None and step.state == "failed":
-        card = explain_failure(step.id, Path(run.folder) / f"{step.id}.log", step.status)
+        card = explain_failure(step, Path(run.folder) / f"{step.id}.log")
         console.print(Text(card.what, style="bold"))
         console.print(card.evidence)
         console.print(card.try_this)

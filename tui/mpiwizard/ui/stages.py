@@ -168,7 +168,7 @@ class RealStages:
         from mpiwizard.core.build.failure import explain_failure
 
         step = next((step for step in run.steps if step.state == "failed"), None)
-        return explain_failure(step.id, Path(run.folder) / f"{step.id}.log", step.status) if step else None
+        return explain_failure(step, Path(run.folder) / f"{step.id}.log") if step else None
 
     def usage(self, run: RunState) -> Usage | None:
         from mpiwizard.worker.usage import UsageMeter

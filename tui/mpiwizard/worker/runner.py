@@ -115,13 +115,13 @@ class _Worker:
         started = time.monotonic()
         try:
             self._prepare(plan, step, decision)
-            process = self._start(step)
+            process, offset = self._start(step)
         except OSError as error:
             status, late = 127, False
             with (self._folder / f"{step.id}.log").open("a", encoding="utf-8") as log:
                 log.write(_complaint(error) + "\n")
         else:
-            status, late = self._wait(process, step, decision)
+            status, late = self._wait(process, step, decision, offset)
         seconds = time.monotonic() - started
         outcome = "done" if status == 0 else "stopped" if self._stop_wanted else "failed"
         detail = self._detail(plan, step, done=status == 0)
@@ -149,10 +149,12 @@ class _Worker:
             # From its first file on the prefix is recognised as ours, should `make install` be cut off.
             begin_manifest(Path(plan.prefix))
 
-    def _start(self, step: Step) -> subprocess.Popen[bytes]:
+    def _start(self, step: Step) -> tuple[subprocess.Popen[bytes], int]:
+        """The running command, and where in its log it begins."""
         log = os.open(self._folder / f"{step.id}.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
-            return subprocess.Popen(
+            offset = os.fstat(log).st_size
+            process = subprocess.Popen(
                 step.argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -162,13 +164,16 @@ class _Worker:
                 cwd=step.folder,
                 env=step_environment(os.environ, step.environment, self._folder),
             )
+            return process, offset
         finally:
             os.close(log)
 
-    def _wait(self, process: subprocess.Popen[bytes], step: Step, decision: Decision) -> tuple[int, bool]:
+    def _wait(
+        self, process: subprocess.Popen[bytes], step: Step, decision: Decision, offset: int
+    ) -> tuple[int, bool]:
         """Wait for the step's command to end: exit status, and whether its deadline ended it."""
         try:
-            self._journal.write("step-started", step=step.id, pid=process.pid, text=decision.why)
+            self._journal.write("step-started", step=step.id, pid=process.pid, offset=offset, text=decision.why)
         except OSError:  # what nobody knows of must not go on
             _signal_group(process.pid, signal.SIGKILL)
             raise

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from mpiwizard.core.build.ansi import plain_line
+from mpiwizard.core.build.model import StepState
 from mpiwizard.core.i18n import _
 
 _FIRST_ERROR = (
@@ -19,6 +20,8 @@ _FIRST_ERROR = (
     re.compile(r"^make(?:\[\d+\])?: \*\*\* "),
     re.compile(r"Permission denied"),
 )  # fmt: skip
+_OF_MAKE = re.compile(r"^make(?:\[\d+\])?: ")
+_LINES_BACK = 20  # how far above make's word the failed command may have spoken
 _PLACE = re.compile(r"^(?P<file>[^\s:]+\.[A-Za-z]+):(?P<line>\d+)(?::\d+)?: ")
 
 
@@ -32,16 +35,19 @@ class FailureCard(Struct, frozen=True):
     try_this: str
 
 
-def explain_failure(step: str, log: Path, status: int | None) -> FailureCard:
-    """The card for a failed step, from its log. Never raises: without a log the card says so."""
+def explain_failure(step: StepState, log: Path) -> FailureCard:
+    """The card for a failed step, from its latest attempt in its log. Never raises: without a log it says so."""
     try:
         content = log.read_bytes()
     except OSError:
         content = b""
-    number, evidence = _first_error(content) or _last_line(content)
+    earlier, latest = content[: step.log_offset], content[step.log_offset :]
+    number, evidence = _first_error(latest) or _last_line(latest)
+    number += earlier.count(b"\n") if number else 0
     place = _PLACE.match(evidence)
-    where = _("{file}, line {line}").format(**place.groupdict()) if place else _("step {step}").format(step=step)
-    return FailureCard(_what(step, status), where, number, evidence, _advice(step, evidence, status))
+    where = _("{file}, line {line}").format(**place.groupdict()) if place else _("step {step}").format(step=step.id)
+    advice = _advice(step.id, evidence, step.status)
+    return FailureCard(_what(step.id, step.status), where, number, evidence, advice)
 
 
 def first_error_in(content: bytes) -> FailureCard | None:
@@ -57,8 +63,17 @@ def _first_error(content: bytes) -> tuple[int, str] | None:
     for pattern in _FIRST_ERROR:
         for number, line in enumerate(lines, start=1):
             if pattern.search(line):
-                return number, line.strip()
+                return _cause(lines, number)
     return None
+
+
+def _cause(lines: list[str], number: int) -> tuple[int, str]:
+    """The line itself; for make's own word that a command failed, what the command said before it."""
+    for before in range(number, max(number - _LINES_BACK, 0), -1):
+        text = lines[before - 1].strip()
+        if text and not _OF_MAKE.match(text):
+            return before, text
+    return number, lines[number - 1].strip()
 
 
 def _last_line(content: bytes) -> tuple[int, str]:

@@ -27,6 +27,7 @@ class Event(Struct, frozen=True, omit_defaults=True):
     pid: int = 0
     status: int | None = None  # exit status, negative for a signal
     seconds: float = 0.0
+    offset: int = 0  # of step-started: bytes that earlier attempts had left in the log
     text: str = ""  # a sentence for the person
     outcome: str = ""  # of step-finished and run-finished: done, failed or stopped
 
@@ -47,12 +48,13 @@ class Journal:
         pid: int = 0,
         status: int | None = None,
         seconds: float = 0.0,
+        offset: int = 0,
         text: str = "",
         outcome: str = "",
     ) -> None:
         """Append one event with the present time. Raises OSError, for instance on a full disk."""
         line = msgspec.json.encode(
-            Event(event, self._clock(), step, pid, status, round(seconds, 3), text, outcome)
+            Event(event, self._clock(), step, pid, status, round(seconds, 3), offset, text, outcome)
         )
         content = (b"\n" if self._torn else b"") + line + b"\n"
         self._torn = os.write(self._descriptor, content) < len(content)

@@ -18,6 +18,7 @@ class StepState(Struct, frozen=True, omit_defaults=True):
     status: int | None = None
     detail: str = ""  # one line about what it did
     pid: int = 0
+    log_offset: int = 0  # where the latest attempt begins in the step's log, in bytes
     again: str = ""  # after an interruption: why it was or will be done again
 
 

@@ -124,7 +124,7 @@ def _after(step: StepState, event: Event) -> StepState:
     if event.event == "step-started":
         return replace(
             step, state="running", started=event.time, seconds=0.0, pid=event.pid, status=None,
-            detail="", again=event.text,
+            log_offset=event.offset, detail="", again=event.text,
         )  # fmt: skip
     if event.event == "step-finished":
         return replace(
