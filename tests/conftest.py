@@ -9,6 +9,7 @@ import difflib
 import html
 import os
 import re
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import pytest  # noqa: E402
 
 TESTS = Path(__file__).resolve().parent
 SNAPSHOTS = TESTS.parent / "snapshots"
+_PATIENCE = 3.0  # seconds
 _CELL = 12.2  # width of a character in an exported picture
 
 
@@ -80,10 +82,24 @@ def snap_compare(request: pytest.FixtureRequest) -> Iterator[Compare]:
             await pilot.press(*press)
             await pilot.wait_for_scheduled_animations()
             await pilot.pause()
-            got = normalize(app.export_screenshot(title="mpiwizard", simplify=True))
-        _compare_with_file(got, snapshot_file(request.node.nodeid), request.config.getoption("--snapshot-update"))
+            path = snapshot_file(request.node.nodeid)
+            want = path.read_text(encoding="utf-8") if path.exists() else ""
+            got = await _settled(app, pilot, want)
+        _compare_with_file(got, path, request.config.getoption("--snapshot-update"))
 
     yield compare
+
+
+async def _settled(app: Any, pilot: Any, want: str) -> str:
+    """The picture of the screen, once it is the wanted one or has had time enough on a busy machine."""
+    end = time.monotonic() + _PATIENCE
+    while True:
+        got = normalize(app.export_screenshot(title="mpiwizard", simplify=True))
+        if got == want or time.monotonic() > end:
+            return got
+        for screen in app.screen_stack:  # one below a question may not have been drawn when it was covered
+            screen.refresh(layout=True)
+        await pilot.pause(0.05)
 
 
 def _compare_with_file(got: str, path: Path, update: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.real.conftest import RealRun
 
-pytestmark = [pytest.mark.real, pytest.mark.xdist_group("one real build")]
+pytestmark = pytest.mark.real
 
 PROGRAM = """
 #include <mpi.h>

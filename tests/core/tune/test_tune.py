@@ -149,6 +149,7 @@ def test_the_modulefile_names_the_installation(tmp_path: Path) -> None:
     assert text.startswith("#%Module") and tuning.prefix in text and "$prefix" in text
 
 
+@pytest.mark.real
 def test_a_real_and_clear_difference_is_found(installation: Installation, tmp_path: Path) -> None:
     """Shared memory against TCP through the loopback, on the wheel's Open MPI."""
     probes = Probes(RealHost(), HERE, installation, tmp_path / "work")
