@@ -294,6 +294,7 @@ def test_signals_end_what_a_command_started(tmp_path: Path, numbers: tuple[signa
         [sys.executable, "-m", "mpiwizard", "validate", "--prefix", str(tmp_path / "mpi")],
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(TUI), "XDG_CACHE_HOME": str(tmp_path / "cache")},
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # nohup around the tests is not the point
     )
     give_up = time.monotonic() + 20
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():

@@ -9,8 +9,11 @@ import tarfile
 import zlib
 from pathlib import Path
 
-from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
+
+if not hasattr(tarfile, "data_filter"):  # Python before 3.10.12 and 3.11.4: Debian 12 has 3.11.2
+    from backports import tarfile  # type: ignore[no-redef]
 
 
 def unpack(archive: Path, source: Path) -> int:
@@ -19,11 +22,6 @@ def unpack(archive: Path, source: Path) -> int:
     Members are checked by tarfile's data filter: nothing outside the folder, no devices, no owners.
     Raises WizardError for a damaged or hostile archive; nothing half-done is left then.
     """
-    if not hasattr(tarfile, "data_filter"):
-        raise WizardError(
-            _("This Python cannot unpack archives safely (no data filter); update to 3.10.12, 3.11.4 or newer."),
-            ExitCode.NOT_POSSIBLE_HERE,
-        )
     new = source.with_name(source.name + ".new")
     for old in (new, source):
         shutil.rmtree(old, ignore_errors=True)
