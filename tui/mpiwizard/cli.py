@@ -261,7 +261,7 @@ def _parser() -> argparse.ArgumentParser:
         _("Remove an installation that mpiwizard made; files changed since are kept."),
         "mpiwizard uninstall --prefix ~/mpi/openmpi-4.1.4 --yes",
     )
-    _add_prefix(uninstall)
+    uninstall.add_argument("--prefix", default="", metavar="DIR", help=_("the installation to remove; needed"))
     uninstall.add_argument("--yes", action="store_true", help=_("agree to the removal; needed"))
     return top
 
@@ -270,7 +270,7 @@ def _add_general(parser: argparse.ArgumentParser, verb: str) -> None:
     from mpiwizard.core.i18n import _
 
     parser.set_defaults(verb=verb)
-    parser.add_argument("--lang", default="", help=_("language of all text, such as zh_CN"))
+    parser.add_argument("--lang", default="", help=_("language of all text, where there is a catalogue for it"))
     parser.add_argument("--offline", action="store_true", help=_("do not look for sources on the network"))
 
 
@@ -278,7 +278,7 @@ def _add_prefix(parser: argparse.ArgumentParser) -> None:
     from mpiwizard.core.i18n import _
 
     parser.add_argument(
-        "--prefix", default="", metavar="DIR", help=_("where the installation is; that of the latest run if left out")
+        "--prefix", default="", metavar="DIR", help=_("the installation; if left out, the latest one mpiwizard made")
     )
 
 

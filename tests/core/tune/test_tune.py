@@ -119,6 +119,15 @@ def test_undo_restores_the_prefix_byte_for_byte(tmp_path: Path) -> None:
     assert undo_tuning(tuning.prefix) == ()
 
 
+def test_undo_leaves_the_ways_to_use_an_installation_of_ours(tmp_path: Path) -> None:
+    tuning = tuned(tmp_path, answer(FASTER), answer(SLOWER))
+    own = Path(tuning.prefix, "share", "mpiwizard")
+    (own / "manifest.txt").write_text("")
+    undo_tuning(tuning.prefix)
+    assert (own / "environment.sh").exists()
+    assert not (own / "tuning.json").exists()
+
+
 def test_tuning_again_replaces_what_was_tuned_before(tmp_path: Path) -> None:
     tuned(tmp_path, answer(FASTER), answer(SLOWER))
     again = tuned(tmp_path, answer(SLOWER), answer(FASTER))

@@ -131,6 +131,8 @@ def run(options: argparse.Namespace) -> int:
     context, wishes = context_of(options), wishes_of(options)
     made, machine = _make_plan(context, wishes, quiet=False)
     check_plan(context, machine, made)
+    if made.replaces:
+        talk(made.replaces)
     talk(
         _("Building into {prefix}: about {time}, {disk} on disk while it works.").format(
             prefix=made.prefix, time=duration(made.seconds), disk=size(made.disk)
@@ -231,7 +233,7 @@ def stop(options: argparse.Namespace) -> int:
 
 
 def _prefix(context: Context, options: argparse.Namespace) -> str:
-    """The prefix the person named, or that of the newest finished run."""
+    """The prefix the person named, or the one the newest finished run installed into."""
     from mpiwizard.core.build.runs import list_runs
 
     if options.prefix:
@@ -251,8 +253,11 @@ def tune(options: argparse.Namespace) -> int:
     context = context_of(options)
     prefix = _prefix(context, options)
     if options.undo:
-        for path in undo_tuning(find_installation(context.host, prefix).prefix):
+        taken_back = undo_tuning(find_installation(context.host, prefix).prefix)
+        for path in taken_back:
             talk(_("Taken back: {path}").format(path=path))
+        if not taken_back:
+            talk(_("There is nothing to take back: {prefix} is not tuned.").format(prefix=prefix))
         return ExitCode.DONE
     with _work_folder(context) as work:
         tuning = tune_prefix(context, prefix, work, show.Teller(talk))
@@ -339,6 +344,8 @@ def uninstall(options: argparse.Namespace) -> int:
     from mpiwizard.core.tune import undo_tuning
 
     context = context_of(options)
+    if not options.prefix:
+        raise WizardError(_("Which installation is to be removed? Name it with --prefix DIR."), ExitCode.USAGE)
     prefix = _prefix(context, options)
     if not options.yes:
         raise WizardError(_("This removes {prefix}: add --yes.").format(prefix=prefix), ExitCode.USAGE)

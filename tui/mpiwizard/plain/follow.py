@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 from mpiwizard.core.build.makefiles import count_compilations
@@ -26,7 +27,7 @@ def follow(context: Context, run_id: str, tell: Callable[[str], None]) -> RunSta
     """
     told: dict[str, str] = {}
     notes = 0
-    pace = _Pace()
+    pace = Pace()
     try:
         while True:
             run = load_run(context.folders, run_id)
@@ -67,13 +68,15 @@ def _tell_change(step: StepState, told: dict[str, str], tell: Callable[[str], No
         tell(f"{step.id}: " + ", ".join(part for part in parts if part))
 
 
-class _Pace:
-    """How far the running step is, told every half minute."""
+class Pace:
+    """How far the running step is, told every `tell_every` seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, tell_every: float = _TELL_EVERY) -> None:
+        self._tell_every = tell_every
         self._step = ""
         self._offset = 0
         self._progress = Progress()
+        self._before = 0  # compiled by earlier attempts
         self._total = 0
         self._next = 0.0
 
@@ -86,28 +89,32 @@ class _Pace:
             self._begin(run, step)
         if time.monotonic() < self._next:
             return ""
-        self._next = time.monotonic() + _TELL_EVERY
+        self._next = time.monotonic() + self._tell_every
         self._read(Path(run.folder) / f"{step.id}.log")
         elapsed = time.time() - step.started
         if step.id == "configure":
             return _("configure: {checks:,} checks, {clock}").format(checks=self._progress.checks, clock=clock(elapsed))
-        done = self._progress.compiled
-        part = fraction(done, self._total)
-        left = remaining(elapsed, part, run.plan.step("make").seconds)
+        done = min(self._progress.compiled, self._total or self._progress.compiled)
+        to_do = self._total - self._before
+        part = fraction(done - self._before, to_do)
+        left = remaining(elapsed, part, run.plan.step("make").seconds * to_do / max(self._total, 1))
         return _("make: {done:,} of {total:,} compiled, {clock} so far, about {left} left").format(
             done=done, total=self._total, clock=clock(elapsed), left=duration(left)
         )
 
     def _begin(self, run: RunState, step: StepState) -> None:
         self._step, self._progress, self._offset = step.id, Progress(), 0
-        self._next = time.monotonic() + _TELL_EVERY
+        self._next = time.monotonic() + self._tell_every
         self._total = count_compilations(Path(run.plan.build_folder)) if step.id == "make" else 0
+        self._read(Path(run.folder) / f"{step.id}.log", step.log_offset)
+        self._before = self._progress.compiled
 
-    def _read(self, log: Path) -> None:
+    def _read(self, log: Path, end: float = inf) -> None:
+        """Take in the log up to `end`, in bytes."""
         try:
             with log.open("rb") as file:
                 file.seek(self._offset)
-                while chunk := file.read(1 << 20):
+                while chunk := file.read(int(min(1 << 20, end - self._offset))):
                     self._offset += len(chunk)
                     self._progress.feed(chunk)
         except OSError:

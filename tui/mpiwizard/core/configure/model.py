@@ -53,6 +53,7 @@ class Plan(Struct, frozen=True):
     disk_kept: int  # bytes of the installation
     packages: dict[str, str]  # what may be installed beforehand, program -> command
     notes: tuple[str, ...] = ()
+    replaces: str = ""  # a sentence when the prefix holds an installation already; also the first note
     fallback: Plan | None = None  # what the worker goes on with when the source cannot be fetched
     schema: int = 1
 

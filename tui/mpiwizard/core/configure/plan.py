@@ -72,6 +72,8 @@ def _plan(
     series = recipes.series_of(choice.release)
     times = estimate(series, left_in(recipes, (option.id for option in passed)), jobs)
     bash = machine.value("tool.bash", {}).get("path") or "/bin/bash"
+    replaces = _replaces(context, prefix)
+    notes = _notes(recipes, recipe, choice.release, {option.id for option in passed}, switches)
     work = Work(
         places=places,
         origin=_origin(machine, recipes, choice, wishes),
@@ -95,7 +97,8 @@ def _plan(
         disk=series.disk,
         disk_kept=series.disk_kept,
         packages=_missing_programs(machine),
-        notes=_notes(recipes, recipe, choice.release, {option.id for option in passed}, switches),
+        notes=(replaces, *notes) if replaces else notes,
+        replaces=replaces,
     )
 
 
@@ -144,6 +147,13 @@ def _missing_programs(machine: Machine) -> dict[str, str]:
         for fact in machine.facts
         if fact.group == "tools" and fact.value is None and fact.action
     }
+
+
+def _replaces(context: Context, prefix: str) -> str:
+    """The sentence for a prefix that is not empty; whose files they are is for the preflight to ask."""
+    if not context.host.list(prefix):
+        return ""
+    return _("{prefix} holds an installation already; this build replaces it.").format(prefix=prefix)
 
 
 def _notes(

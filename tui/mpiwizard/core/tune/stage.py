@@ -56,13 +56,18 @@ def tune(
 
 
 def undo_tuning(prefix: str) -> tuple[str, ...]:
-    """Remove our block and the files of this stage; the paths that changed. Nothing else is touched."""
+    """Remove our block and the files of this stage; the paths that changed. Nothing else is touched.
+
+    Where mpiwizard made the installation, the ways to use it stay: they go when it is uninstalled.
+    """
     changed = []
     parameter_file = Path(prefix, "etc", "openmpi-mca-params.conf")
     if remove_block(parameter_file):
         changed.append(parameter_file)
     own = Path(prefix, "share", "mpiwizard")
-    for path in (*own.glob("modulefiles/openmpi/*"), own / "environment.sh", _result_file(prefix)):
+    made_here = (own / "manifest.txt").exists()
+    ways_to_use = () if made_here else (*own.glob("modulefiles/openmpi/*"), own / "environment.sh")
+    for path in (*ways_to_use, _result_file(prefix)):
         if path.exists():
             path.unlink()
             changed.append(path)
