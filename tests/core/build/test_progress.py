@@ -142,7 +142,11 @@ def test_a_makefile_that_refers_to_itself_ends(tmp_path: Path) -> None:
     [
         (b"a.c:1:10: fatal error: zlib.h: No such file or directory\n", "fatal error", "zlib.h"),
         (b"as: cannot write: No space left on device\nx.c:1:1: error: y\n", "No space left", "Make room"),
-        (b"checking for x\nconfigure: error: no x found\n", "configure: error", "Read the full log"),
+        (b"checking for x\nconfigure: error: no x found\n", "configure: error", "around this line"),
+        (b"/usr/bin/ld: cannot find -lz\ncollect2: error: ld returned 1 exit status\n", "-lz", "library z"),
+        (b"mpirun has detected an attempt to run as root.\n", "root", "ordinary user"),
+        (b"There are not enough slots available in the system\n", "slots", "--oversubscribe"),
+        (b"mpirun noticed that process rank 1 exited on signal 11\n", "signal 11", "around this line"),
         (b"gcc: fatal error: Killed signal terminated program cc1\n", "Killed", "--jobs 1"),
     ],
 )

@@ -16,8 +16,10 @@ _FIRST_ERROR = (
     re.compile(r"virtual memory exhausted|Cannot allocate memory|Killed signal terminated|compiler error: Killed"),
     re.compile(r"^configure: error: "),
     re.compile(r"\bfatal error: "),
-    re.compile(r"(?:^|[: ])error: |undefined reference to "),
+    re.compile(r"(?:^|[: ])error: |undefined reference to |\bld: cannot find "),
     re.compile(r"^make(?:\[\d+\])?: \*\*\* "),
+    re.compile(r"attempt to run as root|not enough slots|unable to find the specified executable"),
+    re.compile(r"exited on signal \d+"),
     re.compile(r"Permission denied"),
 )  # fmt: skip
 _OF_MAKE = re.compile(r"^make(?:\[\d+\])?: ")
@@ -100,8 +102,18 @@ def _advice(step: str, evidence: str, status: int | None) -> str:
         return _("The header {name} is missing: install the package that holds it, then resume.").format(
             name=match[1]
         )
+    if "attempt to run as root" in evidence:
+        return _("Run it as an ordinary user; in a container, add --allow-run-as-root to mpirun.")
+    if "not enough slots" in evidence:
+        return _("Ask for fewer ranks with -n, or add --oversubscribe to mpirun to share the processors.")
+    if "specified executable" in evidence:
+        return _("Give mpirun the program with its path, such as ./program.")
+    if match := re.search(r"cannot find -l(\S+)", evidence):
+        return _("The library {name} is missing: install the package with its development files.").format(name=match[1])
     if step in ("fetch", "verify"):
         return _("Try another source: --source distro, --archive FILE, or --mirror URL.")
     if step == "configure":
         return _("Read config.log in the build folder; switch the option off that the line names, then start again.")
-    return _("Read the full log; resume repeats only this step.")
+    if step:
+        return _("Read the full log; resume repeats only this step.")
+    return _("Read what stands around this line: it is the first error in the text.")
