@@ -383,6 +383,29 @@ async def test_leaving_a_running_build_says_how_to_come_back() -> None:
         await pilot.press("q")
         await pilot.pause()
     assert app.return_code == 0
+    assert app.return_value == f"The build goes on. Come back with: mpiwizard attach {RUN}"
+
+
+@pytest.mark.parametrize("leave", ["q", "ctrl+q", "enter"])
+async def test_a_finished_run_says_how_to_use_what_was_built_here_and_in_the_shell(leave: str) -> None:
+    use = f"Use it: . {PREFIX}/share/mpiwizard/environment.sh"
+    app = WizardApp(FixedStages(run=run_at("validate", "done")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press("6")
+        await shown(pilot, use)
+        await pilot.press(leave)
+        await pilot.pause()
+    assert app.return_value == use
+
+
+async def test_leaving_without_a_run_says_nothing_in_the_shell() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("q")
+        await pilot.pause()
+    assert not app.return_value
 
 
 async def test_control_q_asks_while_a_build_runs_and_escape_stays() -> None:

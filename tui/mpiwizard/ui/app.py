@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import Iterable
 from functools import partial
 from importlib import import_module
@@ -18,7 +19,7 @@ from textual.theme import Theme
 
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
-from mpiwizard.ui.screens.stage import StageScreen, as_sentence
+from mpiwizard.ui.screens.stage import StageScreen, as_sentence, how_to_use
 from mpiwizard.ui.signs import STAGES, stage_title
 from mpiwizard.ui.walk import Walk
 
@@ -62,10 +63,11 @@ def _stage_screen(stage: str) -> Screen[Any]:
     return screen
 
 
-class WizardApp(App[None]):
+class WizardApp(App[str]):
     """Shows the six stages. Everything it knows comes from `stages`.
 
-    `run_id` is the run to attach to; `hertz` how often a log may be drawn in a second.
+    `run_id` is the run to attach to; `hertz` how often a log may be drawn in a second. What it returns is
+    the line a person needs next, in the shell.
     """
 
     TITLE = "mpiwizard"
@@ -158,7 +160,7 @@ class WizardApp(App[None]):
     def action_leave(self) -> None:
         run = self.walk.run
         if run is None or not run.active:
-            self.exit(return_code=exit_code(run))
+            self.leave_now()
             return
         from mpiwizard.ui.screens.dialogs import Question
 
@@ -177,13 +179,9 @@ class WizardApp(App[None]):
             self._leave,
         )
 
-    def leave_running(self) -> None:
-        """Quit without a question; while a build runs, the shell says how to come back to it."""
-        run = self.walk.run
-        message = None
-        if run is not None and run.active:
-            message = _("The build goes on. Come back with: mpiwizard attach {run}").format(run=run.id)
-        self.exit(return_code=exit_code(run), message=message)
+    def leave_now(self) -> None:
+        """Quit without a question; a running build goes on."""
+        self.exit(last_words(self.walk.run), exit_code(self.walk.run))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         for number, stage in enumerate(STAGES, 1):
@@ -206,7 +204,7 @@ class WizardApp(App[None]):
 
     def _leave(self, answer: str | None) -> None:
         if answer == "leave":
-            self.leave_running()
+            self.leave_now()
         elif answer == "stop" and self.walk.run is not None:
             self.run_worker(self._stop_and_exit, thread=True)
 
@@ -272,6 +270,13 @@ def exit_code(run: RunState | None) -> int:
     return ExitCode.STEP_FAILED if run is not None and run.state == "failed" else ExitCode.DONE
 
 
+def last_words(run: RunState | None) -> str:
+    """What the shell says after the interface: how to come back to a build, or how to use what it made."""
+    if run is not None and run.active:
+        return _("The build goes on. Come back with: mpiwizard attach {run}").format(run=run.id)
+    return how_to_use(run.plan) if run is not None and run.state == "done" else ""
+
+
 def run_to_show(stages: Stages) -> str | None:
     """The run a person finds on starting: one that is active, else the newest if it was cut off."""
     runs = stages.runs()
@@ -292,5 +297,6 @@ def run(context: Context, wishes: Wishes, run_id: str | None = None, *, mouse: b
         animations=not remote,
         hertz=10.0 if remote else 30.0,
     )
-    app.run(mouse=mouse)
+    if words := app.run(mouse=mouse):
+        print(words, file=sys.stderr)  # not by Textual, which would break a long path into lines
     return app.return_code or 0

@@ -21,6 +21,7 @@ from mpiwizard.ui.widgets.rail import Rail
 from mpiwizard.ui.widgets.rows import Column, Rows
 
 if TYPE_CHECKING:
+    from mpiwizard.core.configure.model import Plan
     from mpiwizard.ui.app import WizardApp
     from mpiwizard.ui.watch import View
 
@@ -171,7 +172,7 @@ class StageScreen(Screen[None]):
         self.wizard.visit(stage)
 
     def action_quit(self) -> None:
-        self.wizard.leave_running()
+        self.wizard.leave_now()
 
     def action_help(self) -> None:
         from mpiwizard.ui.screens.dialogs import Help
@@ -180,6 +181,11 @@ class StageScreen(Screen[None]):
 
     def action_go_on(self) -> None:
         """What Enter does."""
+
+
+def how_to_use(plan: Plan) -> str:
+    """The line that makes a shell find what was built."""
+    return _("Use it: . {prefix}/share/mpiwizard/environment.sh").format(prefix=plan.prefix)
 
 
 def as_sentence(error: Exception) -> str:

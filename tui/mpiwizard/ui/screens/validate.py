@@ -9,7 +9,7 @@ from textual.binding import Binding
 
 from mpiwizard.core.format import quantity
 from mpiwizard.core.i18n import _
-from mpiwizard.ui.screens.stage import StageScreen
+from mpiwizard.ui.screens.stage import StageScreen, how_to_use
 from mpiwizard.ui.signs import GOOD, LOOK
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
@@ -53,7 +53,8 @@ class ValidateScreen(StageScreen):
         passed = sum(check.passed for check in view.checks)
         checks = _("{passed} of {count} checks passed").format(passed=passed, count=len(view.checks))
         if view.report is not None:
-            return view.report.headline, view.report.machine
+            use = [how_to_use(view.run.plan)] if view.run.state == "done" else []
+            return view.report.headline, "\n".join([*use, view.report.machine])
         state = self.wizard.walk.state("validate")
         if state == "running":
             return _("Proving that this Open MPI works, and how fast"), view.last or f"{checks}."
