@@ -24,6 +24,7 @@ from tests.ui.pilot import screen, until
 
 from mpiwizard.core.build.failure import FailureCard
 from mpiwizard.core.build.model import RunState
+from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.errors import WizardError
@@ -328,11 +329,32 @@ async def test_no_second_build_is_started_while_one_runs() -> None:
         assert stages.called("start") == 0
 
 
-async def test_an_active_run_is_shown_first_then_one_that_was_cut_off() -> None:
-    assert run_to_show(FixedStages(run=run_at("make", "running"))) == RUN
-    assert run_to_show(FixedStages(run=run_at("make", "interrupted"))) == RUN
-    assert run_to_show(FixedStages(run=run_at("make", "failed"))) is None
+@pytest.mark.parametrize("state", ["running", "interrupted", "stopped", "failed"])
+def test_a_start_shows_the_run_that_goes_on_or_can_be_resumed(state: str) -> None:
+    assert run_to_show(FixedStages(run=run_at("make", state))) == RUN
+
+
+def test_a_start_shows_no_run_that_is_done() -> None:
+    assert run_to_show(FixedStages(run=run_at("validate", "done"))) is None
     assert run_to_show(FixedStages()) is None
+
+
+@pytest.mark.parametrize(("state", "says"), [("stopped", "You stopped this build"), ("failed", "fatal error")])
+async def test_instead_of_resuming_n_walks_from_the_start_to_a_new_build(state: str, says: str) -> None:
+    class Anew(FixedStages):
+        def start(self, plan: Plan) -> str:
+            self.run = None
+            return super().start(plan)
+
+    stages = Anew(run=run_at("make", state))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, says, "r resume", "n new build")
+        await pilot.press("n")
+        await to_configure(pilot)
+        await pilot.press("enter")
+        await shown(pilot, "make 62 %")
+        assert stages.called("start") == 1
 
 
 async def test_a_run_that_was_cut_off_says_what_stays_and_resumes_with_r() -> None:

@@ -20,7 +20,7 @@ from textual.theme import Theme
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.stage import StageScreen, as_sentence, how_to_use
-from mpiwizard.ui.signs import STAGES, stage_title
+from mpiwizard.ui.signs import RESUMABLE, STAGES, stage_title
 from mpiwizard.ui.walk import Walk
 
 if TYPE_CHECKING:
@@ -278,10 +278,10 @@ def last_words(run: RunState | None) -> str:
 
 
 def run_to_show(stages: Stages) -> str | None:
-    """The run a person finds on starting: one that is active, else the newest if it was cut off."""
+    """The run a person finds on starting: one that is active, else the newest if it can be resumed."""
     runs = stages.runs()
     active = next((run.id for run in runs if run.active), None)
-    return active or next((run.id for run in runs[:1] if run.state == "interrupted"), None)
+    return active or next((run.id for run in runs[:1] if run.state in RESUMABLE), None)
 
 
 def run(context: Context, wishes: Wishes, run_id: str | None = None, *, mouse: bool = True) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mpiwizard.core.i18n import _
 
 STAGES = ("detect", "choose", "configure", "build", "tune", "validate")
+RESUMABLE = ("interrupted", "stopped", "failed")  # states of a run
 
 # Textual styles; blue for what is well, orange for what needs a look.
 GOOD, LOOK = "$success", "bold $warning"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mpiwizard.core.build.ansi import plain_line
 from mpiwizard.core.build.progress import Progress, fraction, remaining
+from mpiwizard.ui.signs import RESUMABLE
 
 if TYPE_CHECKING:
     from mpiwizard.core.build.failure import FailureCard
@@ -119,7 +120,7 @@ class Watch:
             counts,
             self._last_line(current),
             self._measure(run, now),
-            self._stages.decisions(run) if run.state in ("interrupted", "stopped", "failed") else (),
+            self._stages.decisions(run) if run.state in RESUMABLE else (),
             self._stages.failure(run) if run.state == "failed" else None,
             trials,
             tuning,

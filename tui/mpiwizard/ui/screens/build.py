@@ -13,7 +13,7 @@ from textual.widgets import OptionList, Static
 from mpiwizard.core.format import clock, duration, memory
 from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.ui.screens.stage import StageScreen
-from mpiwizard.ui.signs import sign, style, word
+from mpiwizard.ui.signs import RESUMABLE, sign, style, word
 from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.log_view import LogView
 from mpiwizard.ui.widgets.rows import Column, Row
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from mpiwizard.ui.widgets.entry import Entry
 
 _BAR = 24  # cells
-_RESUMABLE = ("interrupted", "stopped", "failed")
 _WARNING = r"\bwarning: |\berror: "
 _LATER = ("tune", "validate")  # steps with a screen of their own
 
@@ -82,7 +81,7 @@ class BuildScreen(StageScreen):
 
     @property
     def resumable(self) -> bool:
-        return self.run is not None and self.run.state in _RESUMABLE
+        return self.run is not None and self.run.state in RESUMABLE
 
     def offers(self, action: str) -> bool:
         if action == "resume":
