@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.binding import Binding
 
 from mpiwizard.core.format import quantity
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 _CHECK = "check:"  # before a check's id, to tell it from a metric's
 _ALL_PASSED = "checks"
+_HERE = 16  # cells for a measured value
 
 
 class ValidateScreen(StageScreen):
@@ -27,7 +29,7 @@ class ValidateScreen(StageScreen):
 
     stage = "validate"
     CSS_PATH = "validate.tcss"
-    columns = (Column(24), Column(12, right=True), Column(12, right=True), Column(16, right=True), Column())
+    columns = (Column(24), Column(12, right=True), Column(12, right=True), Column(_HERE, right=True), Column())
     BINDINGS = [
         Binding("enter", "go_on", _("finish"), key_display="Enter"),
         Binding("c", "checks", _("all checks"), key_display="c"),
@@ -160,12 +162,14 @@ class ValidateScreen(StageScreen):
 
 def _metric_row(metric: Metric) -> Row:
     here = metric.shown
+    if cell_len(here) > _HERE:  # samples far apart: smallest and largest stand in the evidence
+        here = here.partition(" (")[0]
     cells = (
         _(metric.label),
         _by(metric, "guide-wsl2"),
         _by(metric, "guide-cloud"),
         here,
-        verdict_word(metric.word),
+        verdict_word(metric),
     )
     if metric.word == "ok":
         return Row(metric.id, cells, "✓", GOOD)
@@ -178,15 +182,15 @@ def _by(metric: Metric, who: str) -> str:
     return next((_(one.text) for one in metric.expectations if one.who == who), "–")
 
 
-def verdict_word(word: str) -> str:
+def verdict_word(metric: Metric) -> str:
     """How a metric stands to what was expected of it."""
     return {
         "ok": _("ok"),
         "low": _("low"),
         "high": _("high"),
         "none": _("not here"),
-        "info": _("no source"),
-    }.get(word, word)
+        "info": _("compare") if any(one.source for one in metric.expectations) else _("no source"),
+    }.get(metric.word, metric.word)
 
 
 def _expected_by(expectation: Expectation) -> str:
