@@ -101,6 +101,10 @@ OPTIONS = (
 )  # fmt: skip
 CONFLICT = replace(OPTIONS[1], conflict="4.1.4 cannot use CMA without PR_SET_PTRACER; switch it off")
 
+NOTE = (
+    "Windows takes back no memory from this virtual machine while it runs: after the build, wsl --shutdown "
+    "gives all of it back."
+)
 _STEPS = (
     ("fetch", "Fetch the source from Ubuntu", 5), ("verify", "Verify the SHA-256 sum", 1),
     ("unpack", "Unpack", 4), ("configure", "Configure", 80), ("make", "Compile", 260),
@@ -120,6 +124,7 @@ def plan_for(choice: Choice, options: tuple[Option, ...] = OPTIONS, switches: Ma
     return Plan(
         RUN, choice, Wishes(), PREFIX, 8, f"{FOLDER}/source", f"{FOLDER}/build", options, steps,
         seconds=440, disk=1_400_000_000, disk_kept=90_000_000, packages={},
+        notes=(NOTE,),
     )  # fmt: skip
 
 

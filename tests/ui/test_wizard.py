@@ -12,6 +12,7 @@ from tests.ui.fixed import (
     CHOICES,
     CONFLICT,
     FACTS,
+    METRICS,
     NOTHING_REACHABLE,
     OPTIONS,
     PREFIX,
@@ -29,10 +30,12 @@ from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.frontend import Frontend
+from mpiwizard.core.recipes import Expectation
 from mpiwizard.core.session import Session
 from mpiwizard.ui.app import WizardApp, exit_code, run_to_show
 from mpiwizard.ui.screens.detect import DetectScreen
 from mpiwizard.ui.screens.stage import StageScreen
+from mpiwizard.ui.screens.validate import verdict_word
 from mpiwizard.ui.walk import Walk
 from mpiwizard.ui.widgets.log_view import LogView
 from mpiwizard.ui.widgets.rows import Column, Row, Rows
@@ -231,6 +234,25 @@ async def test_the_prefix_can_be_changed() -> None:
         assert stages.kept.wishes == Wishes(prefix="/opt/mpi")
 
 
+async def test_a_build_over_an_installation_is_announced_before_enter() -> None:
+    replaces = f"{PREFIX} holds an installation already; this build replaces it."
+
+    class Again(FixedStages):
+        def plan(self, *wanted: Any) -> Plan:
+            return replace(super().plan(*wanted), replaces=replaces)
+
+    async with WizardApp(Again()).run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await shown(pilot, f"! {replaces}", "Never asks for root")
+
+
+async def test_a_note_is_read_in_full_where_its_row_is_highlighted() -> None:
+    async with WizardApp(FixedStages()).run_test(notifications=True) as pilot:
+        await to_configure(pilot)
+        await pilot.press("end")
+        await shown(pilot, "NOTES", "Windows takes back no memory", "gives all of it back")
+
+
 async def test_a_failing_preflight_is_the_headline_and_nothing_starts() -> None:
     stages = FixedStages(fails={"check": "There is no C compiler; apt install gcc brings one."})
     app = WizardApp(stages)
@@ -419,6 +441,26 @@ async def test_a_finished_run_says_how_to_use_what_was_built_here_and_in_the_she
         await pilot.press(leave)
         await pilot.pause()
     assert app.return_value == use
+
+
+async def test_a_value_whose_samples_lie_far_apart_is_not_cut_in_its_column() -> None:
+    class Restless(FixedStages):
+        def results(self, run: RunState) -> Any:
+            return (), (replace(METRICS[2], value=11.2, spread=(0.5, 13.1)),), None
+
+    app = WizardApp(Restless(run=run_at("validate", "done")), RUN)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "built and proven")
+        await pilot.press("6")
+        await shown(pilot, " 11 GB/s  ok", "0.50 GB/s to 13.1 GB/s")
+
+
+def test_without_a_verdict_the_word_tells_whether_there_is_something_to_compare_with() -> None:
+    published = Expectation("job-time", "a vendor", "100 ms", "ms", 100, 100, source="a vendor's page")
+    without = replace(METRICS[1], expectations=(replace(published, source=""),))
+    assert verdict_word(METRICS[1]) == "no source"
+    assert verdict_word(without) == "no source"
+    assert verdict_word(replace(METRICS[1], expectations=(published,))) == "compare"
 
 
 async def test_leaving_without_a_run_says_nothing_in_the_shell() -> None:

@@ -14,17 +14,18 @@ from textual.widgets import Static
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.stage import StageScreen
-from mpiwizard.ui.signs import LOOK
+from mpiwizard.ui.signs import LOOK, sign
 from mpiwizard.ui.widgets.rows import Column, Row, heading
 
 if TYPE_CHECKING:
     from mpiwizard.core.configure.model import Option, Plan
 
 _STEP = "step:"  # before a step's id, since an option may have the same
+_NOTE = "note:"  # before a note's place
 
 
 class ConfigureScreen(StageScreen):
-    """Rows are options and steps. Enter starts the build."""
+    """Rows are options, steps and notes. Enter starts the build."""
 
     stage = "configure"
     CSS_PATH = "configure.tcss"
@@ -88,14 +89,16 @@ class ConfigureScreen(StageScreen):
         elif self._problem:
             self.headline(self._problem, _("Nothing was started; nothing was changed. Enter checks again."))
         else:
+            replaces = [f"{sign('attention')} {plan.replaces}"] if plan.replaces else []
+            disk = _("{disk} of disk while building, {kept} afterwards. Never asks for root.").format(
+                disk=size(plan.disk), kept=size(plan.disk_kept)
+            )
             minutes = duration(round(plan.seconds / 60) * 60 or plan.seconds)
             self.headline(
                 _("Open MPI {release} in {prefix}: about {time}.").format(
                     release=plan.choice.release, prefix=plan.prefix, time=minutes
                 ),
-                _("{disk} of disk while building, {kept} afterwards. Never asks for root.").format(
-                    disk=size(plan.disk), kept=size(plan.disk_kept)
-                ),
+                "\n".join([*replaces, disk]),
             )
 
     def _rows(self, plan: Plan) -> Iterator[Row]:
@@ -107,6 +110,10 @@ class ConfigureScreen(StageScreen):
         yield heading(_("STEPS"))
         for step in plan.steps:
             yield Row(_STEP + step.id, (f"{step.id}", f"{clock(step.seconds):>6}  {_(step.title)}"), "○")
+        if plan.notes:
+            yield heading(_("NOTES"))
+        for place, note in enumerate(plan.notes):
+            yield Row(f"{_NOTE}{place}", (note,))
 
     def show_evidence(self, row_id: str) -> None:
         plan = self.wizard.walk.plan
@@ -122,6 +129,9 @@ class ConfigureScreen(StageScreen):
                     (_("In"), step.folder),
                 ],
             )
+            return
+        if row_id.startswith(_NOTE):
+            self.evidence.show("", [plan.notes[int(row_id.removeprefix(_NOTE))]])
             return
         option = next((option for option in plan.options if option.id == row_id), None)
         if option is not None:
