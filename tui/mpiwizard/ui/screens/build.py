@@ -42,7 +42,7 @@ class BuildScreen(StageScreen):
         Binding("s", "stop", _("stop"), key_display="s"),
         Binding("q", "quit", _("leave it running"), key_display="q"),
         Binding("f", "follow", _("follow"), key_display="f"),
-        Binding("slash", "search", _("search"), key_display="/"),
+        Binding("slash", "search", _("search"), key_display="/", priority=True),
         Binding("w", "warning", _("next warning"), key_display="w"),
         Binding("L", "pager", _("full log"), key_display="L"),
         Binding("v", "card", _("log"), key_display="v"),
@@ -127,7 +127,8 @@ class BuildScreen(StageScreen):
         if not current:  # between two steps
             return ""
         before, self._current = self._current, current
-        was_there = self.rows.row_id in ("", before)
+        # Before the first step ran, the first row was highlighted by nobody.
+        was_there = not before or self.rows.row_id in ("", before)
         return current if current != before and was_there else ""
 
     def _show_log_or_card(self, view: View) -> None:
