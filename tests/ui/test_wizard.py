@@ -22,6 +22,8 @@ from tests.ui.fixed import (
     write_make_log,
 )
 from tests.ui.pilot import screen, until
+from textual import events
+from textual.keys import _character_to_key
 
 from mpiwizard.core.build.failure import FailureCard
 from mpiwizard.core.build.model import RunState
@@ -37,6 +39,7 @@ from mpiwizard.ui.screens.detect import DetectScreen
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.screens.validate import verdict_word
 from mpiwizard.ui.walk import Walk
+from mpiwizard.ui.widgets.entry import Entry
 from mpiwizard.ui.widgets.log_view import LogView
 from mpiwizard.ui.widgets.rows import Column, Row, Rows
 
@@ -597,6 +600,36 @@ async def test_a_log_is_searched_and_the_line_marked(run_folder: Path) -> None:
         assert not app.screen.query_one(LogView).follow
         await pilot.press("f")
         await shown(pilot, "0990.lo")
+
+
+def press_at_once(app: WizardApp, *keys: str) -> None:
+    """What a slow line delivers: all keys before the first is acted on."""
+    for key in keys:
+        app.post_message(events.Key(_character_to_key(key), key))
+
+
+async def test_keys_that_come_in_one_burst_with_the_slash_are_typed_and_no_commands() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %", "0990.lo")
+        press_at_once(app, *"/stop/nq")
+        await until(pilot, lambda: app.screen.query_one(Entry).value == "stop/nq")
+        assert stage(app) == "build"
+        await pilot.press("enter")
+        await shown(pilot, "“stop/nq” is not in this log")
+        press_at_once(app, *"/vader_0123")
+        await until(pilot, lambda: app.screen.query_one(Entry).value == "vader_0123")
+
+
+async def test_a_burst_filters_the_facts_too_and_a_second_replaces_what_was_kept() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        press_at_once(app, *"/cm")
+        await shown(pilot, "Filtered by “cm”")
+        await pilot.press("enter")
+        press_at_once(app, *"/perl")
+        await shown(pilot, "Filtered by “perl”")
 
 
 async def test_the_next_warning_is_found_from_anywhere() -> None:

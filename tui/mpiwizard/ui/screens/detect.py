@@ -48,7 +48,7 @@ class DetectScreen(StageScreen):
     columns = (Column(28), Column())
     BINDINGS = [
         Binding("enter", "go_on", _("Choose"), key_display="Enter"),
-        Binding("slash", "filter", _("filter"), key_display="/"),
+        Binding("slash", "filter", _("filter"), key_display="/", priority=True),
         Binding("y", "copy", _("copy command"), key_display="y"),
         Binding("r", "again", _("look again"), key_display="r"),
     ]

@@ -15,6 +15,7 @@ from textual.widgets import OptionList, Static
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.ui.signs import STAGES
+from mpiwizard.ui.widgets.entry import Entry
 from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.keys import Keys
 from mpiwizard.ui.widgets.rail import Rail
@@ -33,6 +34,7 @@ class StageScreen(Screen[None]):
 
     stage: ClassVar[str]
     columns: ClassVar[tuple[Column, ...]] = (Column(), Column())
+    types_in = ("filter", "search")  # actions that open the line for typing
 
     AUTO_FOCUS = "Rows"
     BINDINGS = [
@@ -50,6 +52,7 @@ class StageScreen(Screen[None]):
         self.top = Static(id="headline", markup=False)
         self.rows = Rows(*self.columns)
         self.evidence = Evidence(id="evidence")
+        self.entry = Entry()
 
     def compose(self) -> ComposeResult:
         yield self.rail
@@ -58,6 +61,7 @@ class StageScreen(Screen[None]):
             yield self.rows
             yield from self.panes()
         yield from self.foot()
+        yield self.entry
         yield Keys()
         yield Static(
             _("Enlarge the terminal to 80x24, or use `mpiwizard run --yes`."),
@@ -86,7 +90,12 @@ class StageScreen(Screen[None]):
         self.top.update(Content.assemble((first, "bold"), "\n", (second, "dim")))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Nothing happens unseen: in a terminal that is too small only Ctrl+Q works, which is the app's."""
+        """Nothing happens unseen: in a terminal that is too small only Ctrl+Q works, which is the app's.
+
+        What opens the line for typing goes before it, being of priority, and must leave it its keys.
+        """
+        if action in self.types_in and self.focused is self.entry:
+            return False
         return not (self.is_mounted and self.too_small)
 
     def on_mount(self) -> None:
@@ -146,12 +155,8 @@ class StageScreen(Screen[None]):
         self.notify(_("Copied: {text}").format(text=text), markup=False, timeout=6)
 
     def type_in(self, placeholder: str, text: str = "") -> None:
-        """Open the line for typing, unless it is open."""
-        from mpiwizard.ui.widgets.entry import Entry
-
-        if not self.query(Entry):
-            self.mount(entry := Entry(placeholder, text), before=self.query_one(Keys))
-            entry.focus()
+        """Open the line for typing."""
+        self.entry.open(placeholder, text)
 
     def on_option_list_option_highlighted(self, event: OptionList.OptionHighlighted) -> None:
         self.show_evidence(event.option_id or "")

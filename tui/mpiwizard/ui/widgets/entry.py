@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textual import events
 from textual.binding import Binding
 from textual.message import Message
 from textual.widgets import Input
@@ -10,7 +11,7 @@ from mpiwizard.core.i18n import _
 
 
 class Entry(Input):
-    """Posts Typed while the person types, and Closed with what was typed last; Esc empties it first."""
+    """Hidden until it is opened. Posts Changed while the person types, and Closed with what was typed last."""
 
     BINDINGS = [
         Binding("escape", "give_up", _("give up"), key_display="Esc"),
@@ -23,8 +24,18 @@ class Entry(Input):
             self.text = text
             self.given_up = given_up
 
-    def __init__(self, placeholder: str, text: str = "") -> None:
-        super().__init__(text, placeholder=placeholder, compact=True)
+    def __init__(self) -> None:
+        super().__init__(compact=True)
+
+    def open(self, placeholder: str, text: str) -> None:
+        """Show the line, with a text that typing replaces. It has the focus at once: keys may come in a burst."""
+        self.placeholder, self.value = placeholder, text
+        self.display = True
+        self.screen.set_focus(self)
+
+    def on_key(self, event: events.Key) -> None:
+        if not self.display:  # sent before the focus had left
+            event.prevent_default()
 
     def action_give_up(self) -> None:
         self._close("", given_up=True)
@@ -33,5 +44,5 @@ class Entry(Input):
         self._close(self.value, given_up=False)
 
     def _close(self, text: str, *, given_up: bool) -> None:
+        self.display = False
         self.post_message(self.Closed(text, given_up))
-        self.remove()
