@@ -18,5 +18,3 @@ async def test_the_highlight_follows_a_run_that_was_first_seen_before_any_step()
         await until(pilot, lambda: "▸ ● configure" in screen(app))
         stages.run = run_at("tune", "running")
         await until(pilot, lambda: stage(app) == "tune")
-
-

@@ -220,6 +220,8 @@ class WizardApp(App[str]):
     def _why_not(self, stage: str) -> str:
         walk = self.walk
         if stage in ("choose", "configure") and walk.machine is None:
+            if walk.state("detect") == "waiting":
+                return _("This window has not looked at the machine; 1 does.")
             return _("Detection has to finish first.")
         if stage == "configure" and walk.choice is None:
             return _("Choose a way first: Enter on Choose.")

@@ -40,12 +40,13 @@ class BuildScreen(StageScreen):
         Binding("n", "new", _("new build"), key_display="n"),
         Binding("enter", "go_on", _("results"), key_display="Enter"),
         Binding("s", "stop", _("stop"), key_display="s"),
-        Binding("q", "quit", _("leave it running"), key_display="q"),
+        Binding("q", "leave_running", _("leave it running"), key_display="q"),
+        Binding("q", "quit", _("quit"), key_display="q"),
         Binding("f", "follow", _("follow"), key_display="f"),
+        Binding("v", "card", _("log"), key_display="v"),
         Binding("slash", "search", _("search"), key_display="/", priority=True),
         Binding("w", "warning", _("next warning"), key_display="w"),
         Binding("L", "pager", _("full log"), key_display="L"),
-        Binding("v", "card", _("log"), key_display="v"),
         Binding("y", "copy", _("copy line"), show=False, key_display="y"),
     ]
 
@@ -90,8 +91,10 @@ class BuildScreen(StageScreen):
             return self.resumable or self._is_lost
         if action == "card":
             return self.card.display
-        if action in ("stop", "quit"):
+        if action in ("stop", "leave_running"):
             return self.active
+        if action == "quit":
+            return not self.active
         if action == "go_on":
             return any(self._finished(step) for step in ("install",))
         if action == "enlarge":
@@ -99,6 +102,11 @@ class BuildScreen(StageScreen):
         if action == "follow":
             return self.log_view.display and not self.log_view.follow
         return True
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "leave_running" and not self.active:
+            return False  # then the same key quits
+        return super().check_action(action, parameters)
 
     def run_lost(self, sentence: str) -> None:
         super().run_lost(sentence)
@@ -250,6 +258,9 @@ class BuildScreen(StageScreen):
         if answer == "stop" and run is not None:
             self.headline(_("Stopping the build"), _("Its commands get ten seconds to end."))
             self.ask(lambda: self.wizard.stages.stop(run.id), lambda _done: None)
+
+    def action_leave_running(self) -> None:
+        self.wizard.leave_now()
 
     def action_resume(self) -> None:
         run = self.run
