@@ -97,7 +97,7 @@ OPTIONS = (
            "OpenSHMEM programs"),
     Option("fortran", "--enable-mpi-fortran=no", True, "there is no Fortran compiler here", "minus 50 s of build",
            "Fortran programs"),
-    Option("debug", "--enable-debug", False, "for finding faults in Open MPI itself", "", "a third of the speed"),
+    Option("debug", "--enable-debug", False, "for finding faults in Open MPI itself", "", "full speed"),
 )  # fmt: skip
 CONFLICT = replace(OPTIONS[1], conflict="4.1.4 cannot use CMA without PR_SET_PTRACER; switch it off")
 

@@ -225,6 +225,17 @@ async def test_a_fixed_option_is_not_switched_and_says_why() -> None:
         assert stages.kept.switches == {}
 
 
+async def test_an_option_that_is_off_says_what_there_is_without_it_and_a_fixed_one_that_it_is_fixed() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
+        await to_configure(pilot)
+        await shown(pilot, "fixed: a folder of its own", "nobody asked for OpenSHMEM")
+        await pilot.press("down", "down", "space")
+        await shown(pilot, "[ ] off --disable-oshmem", "keeps OpenSHMEM programs")
+        (row,) = (line for line in screen(app).splitlines() if "off --disable-oshmem" in line)
+        assert "nobody asked" not in row.partition("│")[0]
+
+
 async def test_the_prefix_can_be_changed() -> None:
     stages = FixedStages()
     app = WizardApp(stages)
@@ -301,6 +312,18 @@ async def test_a_stage_that_has_nothing_to_show_says_what_comes_first() -> None:
         await pilot.press("6")
         await shown(pilot, "Nothing is being built yet")
         assert stage(app) == "detect"
+
+
+async def test_a_window_that_came_to_a_run_says_how_to_look_at_the_machine() -> None:
+    app = WizardApp(FixedStages(run=run_at("make", "running")), RUN)
+    async with app.run_test(notifications=True) as pilot:
+        await shown(pilot, "make 62 %")
+        await pilot.press("left")
+        await shown(pilot, "This window has not looked at the machine; 1 does.")
+        await pilot.press("1")
+        await shown(pilot, "Found in")
+        await pilot.press("left")  # to Validate, round the corner
+        await until(pilot, lambda: stage(app) == "validate")
 
 
 async def test_arrows_go_back_to_what_was_found_without_looking_again() -> None:
@@ -431,6 +454,19 @@ async def test_leaving_a_running_build_says_how_to_come_back() -> None:
         await pilot.pause()
     assert app.return_code == 0
     assert app.return_value == f"The build goes on. Come back with: mpiwizard attach {RUN}"
+
+
+async def test_the_line_of_keys_says_what_q_does_to_a_build_that_runs_or_has_ended() -> None:
+    stages = FixedStages(run=run_at("make", "running"))
+    app = WizardApp(stages, RUN)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "make 62 %", "q leave it running")
+        stages.run = run_at("validate", "done")
+        await pilot.press("4")
+        await shown(pilot, "built and proven", "q quit")
+        await pilot.press("q")
+        await pilot.pause()
+    assert app.return_code == 0
 
 
 @pytest.mark.parametrize("leave", ["q", "ctrl+q", "enter"])

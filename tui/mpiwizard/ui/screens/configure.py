@@ -137,12 +137,12 @@ class ConfigureScreen(StageScreen):
         if option is not None:
             self.evidence.show(
                 option.argument,
-                [_(option.reason)],
+                [_what_it_means(option)],
                 [
                     (_("Conflict"), _(option.conflict)),
+                    (_("If on"), "" if option.enabled else _(option.reason)),
                     (_("Effect"), _(option.effect)),
                     (_("Leaves out"), _(option.lost)),
-                    (_("Switching"), _("fixed: mpiwizard needs it like this") if option.fixed else ""),
                 ],
             )
 
@@ -218,10 +218,19 @@ def _shortened(plan: Plan) -> str:
     return plan.configure_line.replace(str(PurePath(plan.source_folder).parent), "…")
 
 
+def _what_it_means(option: Option) -> str:
+    """Why the option is on, or what there is since it is off."""
+    if option.fixed:
+        return _("fixed: {reason}").format(reason=_(option.reason))
+    if option.enabled:
+        return _(option.reason)
+    return _("keeps {lost}").format(lost=_(option.lost)) if option.lost else ""
+
+
 def _option_row(option: Option) -> Row:
     state = _("on ") if option.enabled else _("off")
     box = "[x]" if option.enabled else "[ ]"
-    cells = (f"{box} {state} {option.argument}", _(option.conflict) or _(option.reason))
+    cells = (f"{box} {state} {option.argument}", _(option.conflict) or _what_it_means(option))
     if option.conflict:
         return Row(option.id, cells, "!", LOOK)
     return Row(option.id, cells, "=" if option.fixed else " ", dim=not option.enabled)

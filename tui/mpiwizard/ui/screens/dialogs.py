@@ -109,7 +109,7 @@ class Help(ModalScreen[None]):
             Content(""),
             Content.assemble((_("Signs"), "bold")),
             Content("   ").join([Content(f"{sign(state)} {word(state)}") for state in signs]),
-            Content(_("! look at this   ✗ stops a build   ? not known")),
+            Content(_("! look at this   ✗ stops a build   ? not known   = fixed")),
             Content(""),
             Content(_("Esc closes this.")),
         ]
