@@ -25,6 +25,7 @@ from mpiwizard.core.build.runs import load_run
 from mpiwizard.core.configure.model import Plan, Step
 from mpiwizard.core.context import Context
 from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.sources.unpack import unpack
 
 Make = Callable[..., Plan]
 
@@ -239,13 +240,12 @@ def test_a_compile_error_fails_the_run_and_keeps_the_rest(context: Context, make
 def broken_archive(folder: Path) -> Path:
     """The miniature with a mistake in one file."""
     source = folder / "broken"
-    with tarfile.open(MINIATURE) as archive:
-        archive.extractall(source, filter="data")
-    with (source / "openmpi-5.0.11" / "src" / "part07.c").open("a") as file:
+    unpack(MINIATURE, source)
+    with (source / "src" / "part07.c").open("a") as file:
         file.write("int wrong = undeclared_name;\n")
     target = folder / "openmpi-broken.tar.gz"
     with tarfile.open(target, "w:gz") as archive:
-        archive.add(source / "openmpi-5.0.11", "openmpi-5.0.11")
+        archive.add(source, "openmpi-5.0.11")
     return target
 
 
