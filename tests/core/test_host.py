@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from pathlib import Path
 
@@ -32,3 +33,14 @@ def test_a_grandchild_that_holds_the_output_is_left_behind(tmp_path: Path) -> No
     result = RealHost().run(["/bin/sh", "-c", script], timeout=0.5)
     assert result.timed_out and time.monotonic() - begin < 8
     RealHost().run(["kill", (tmp_path / "pid").read_text().strip()])
+
+
+def test_no_command_escapes_that_is_started_in_the_moment_the_person_leaves() -> None:
+    for delay in range(40):
+        host = RealHost()
+        thread = threading.Thread(target=host.run, args=(["sleep", "60"],), kwargs={"timeout": 60.0}, daemon=True)
+        thread.start()
+        time.sleep(delay / 10_000)
+        host.end_commands()
+        thread.join(5)
+        assert not thread.is_alive()

@@ -151,6 +151,8 @@ class RealHost:
             return Result(126, errors=f"{argv[0]}: {error.strerror}")
         timed_out = False
         self._running.add(process)
+        if self._ended:  # while the command was being started, when it could not be seen to be ended
+            _signal_group(process, signal.SIGKILL)
         try:
             output, errors = process.communicate(given.encode() if given else None, timeout=timeout)
         except subprocess.TimeoutExpired:
