@@ -46,7 +46,7 @@ def test_nothing_that_was_compiled_was_compiled_again(real_run: RealRun) -> None
     """But for the few files that were being written in the moment of the kill."""
     before = real_run.compiled_before_the_kill
     again = [path for path, stamp in before.items() if Path(path).stat().st_mtime_ns != stamp]
-    assert len(before) > 400
+    assert len(before) > 300
     assert len(again) <= real_run.finished.plan.jobs
 
 
