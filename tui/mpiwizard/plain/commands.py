@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mpiwizard.core.build.model import RunState
     from mpiwizard.core.configure.model import Plan
     from mpiwizard.core.detect.model import Machine
+    from mpiwizard.core.validate.model import Report
 
 
 def talk(text: str) -> None:
@@ -164,7 +165,7 @@ def _watch(context: Context, run_id: str, *, json: bool) -> int:
     return ExitCode.STEP_FAILED
 
 
-def _report(run: RunState) -> object:
+def _report(run: RunState) -> Report:
     from mpiwizard.core.validate.model import Report
 
     try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -162,11 +161,10 @@ def tuning(result: Tuning) -> None:
         console.print(f"{written.path}: {written.what}. {written.undo}")
 
 
-def report(result: Any) -> None:
+def report(result: Report) -> None:
     """The verdict, failed checks, and the guide's table with what was measured here."""
     from mpiwizard.core.validate import summary_rows
 
-    assert isinstance(result, Report)
     console = _console()
     console.print(Text(result.headline, style="bold"))
     for check in result.checks:
