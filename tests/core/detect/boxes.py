@@ -6,11 +6,13 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from mpiwizard.core.context import Context, Folders, Wishes
 from mpiwizard.core.detect import detect
 from mpiwizard.core.detect.model import Machine
-from mpiwizard.core.host import Host, RecordedHost
+from mpiwizard.core.host import Host
+from mpiwizard.core.recordings import RecordedHost, command_file
 
 MACHINES = Path(__file__).resolve().parents[2] / "machines"
 NOW = 1_700_000_000.0  # what our clock says; a recorded hardware clock is compared with it
@@ -33,7 +35,7 @@ def recorded(name: str, wishes: Wishes | None = None) -> Machine:
 def box(
     folder: Path,
     files: Mapping[str, str],
-    commands: Mapping[str, object] | None = None,
+    commands: Mapping[str, Mapping[str, Any]] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> RecordedHost:
     """A box with only these files, commands and variables."""
@@ -41,7 +43,12 @@ def box(
         file = folder / "root" / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    (folder / "commands.json").write_text(json.dumps(dict(commands or {})))
+    (folder / "commands").mkdir(parents=True)
+    for line, answer in (commands or {}).items():
+        file = folder / "commands" / command_file([line])
+        file.write_text(answer.get("output", ""))
+        file.with_name(file.name + ".errors").write_text(answer.get("errors", ""))
+        file.with_name(file.name + ".status").write_text(str(answer.get("status", 0)))
     (folder / "environment.json").write_text(json.dumps(dict(environment or {})))
     return RecordedHost(folder)
 

@@ -19,7 +19,8 @@ from mpiwizard.core.detect.installations import classify_launcher, parse_paramet
 from mpiwizard.core.detect.kernel import parse_trial
 from mpiwizard.core.detect.memory import parse_meminfo
 from mpiwizard.core.detect.mounts import mount_of, parse_mountinfo
-from mpiwizard.core.host import RecordedHost, Result
+from mpiwizard.core.host import Result
+from mpiwizard.core.recordings import RecordedHost
 
 PARSERS = (
     parse_mountinfo, parse_cgroups, parse_cpu_max, parse_cpu_list, parse_df, parse_meminfo, parse_parameters,

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from mpiwizard.core.context import Context, Folders, Wishes
 from mpiwizard.core.errors import WizardError
-from mpiwizard.core.host import RealHost, RecordedHost
+from mpiwizard.core.host import RealHost
+from mpiwizard.core.recordings import RecordedHost
 from mpiwizard.core.sources.distro import _alone, _from_lines, _from_stanzas, probe, source_lists
 
 DEBIAN = """# a comment

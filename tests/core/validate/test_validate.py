@@ -10,7 +10,8 @@ import pytest
 from tests.core.fakes import context_in, machine_with, scripted_mpi, write_program
 
 from mpiwizard.core.frontend import Frontend
-from mpiwizard.core.host import RealHost, RecordedHost
+from mpiwizard.core.host import RealHost
+from mpiwizard.core.recordings import RecordedHost
 from mpiwizard.core.installation import Installation
 from mpiwizard.core.probes import Probes
 from mpiwizard.core.recipes import load_recipes

@@ -73,12 +73,16 @@ def given_path(text: str) -> Path:
 
 
 class Context(Struct, frozen=True):
-    """The surroundings of one start of mpiwizard. `offline` forbids any look at the network."""
+    """The surroundings of one start of mpiwizard. `offline` forbids any look at the network.
+
+    `patience` is how many seconds a single probe of the box may take.
+    """
 
     host: Host
     folders: Folders
     clock: Callable[[], float] = time.time
     offline: bool = False
+    patience: float = 2.0
 
     @classmethod
     def of_person(cls, offline: bool = False) -> Context:
@@ -90,6 +94,7 @@ class Wishes(Struct, frozen=True, forbid_unknown_fields=True):
     """What the person asked for; an empty string or zero leaves the decision to mpiwizard.
 
     `source` is one of auto, release, distro, archive. `matters` is one of soon, speed, match, learn.
+    `assume` overrules what detection says of the platform: pairs such as ("provider", "aws").
     """
 
     recipe: str = ""
@@ -101,3 +106,4 @@ class Wishes(Struct, frozen=True, forbid_unknown_fields=True):
     prefix: str = ""
     jobs: int = 0
     matters: str = "soon"
+    assume: tuple[tuple[str, str], ...] = ()

@@ -1,20 +1,19 @@
 """The one way to a box: read a file, list a folder, run a command.
 
-`RealHost` is the box itself, `RecordedHost` a copy of another box in a folder, and both answer the
-same questions, so that detection can be tested on machines nobody here owns. Answers are values,
-not exceptions: a file that cannot be read is `None`, a command that is missing has status 127.
+`RealHost` is the box itself, `RecordedHost` (recordings.py) a copy of another box in a folder, and both
+answer the same questions, so that detection can be tested on machines nobody here owns. Answers are
+values, not exceptions: a file that cannot be read is `None`, a command that is missing has status 127.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from msgspec import Struct
@@ -81,6 +80,19 @@ class Host(Protocol):
         ...
 
 
+def read_file(path: str | os.PathLike[str], limit: int) -> str | None:
+    """The text of an ordinary file, at most `limit` bytes; None for any other, which could hold us up."""
+    try:
+        # Without O_NONBLOCK the opening of a pipe would wait for somebody who writes into it.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return None
+            return file.read(limit).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return None
+
+
 class RealHost:
     """The box mpiwizard runs on."""
 
@@ -100,11 +112,7 @@ class RealHost:
         return True
 
     def read(self, path: str, limit: int = 1 << 20) -> str | None:
-        try:
-            with Path(path).open("rb") as file:
-                return file.read(limit).decode("utf-8", "replace")
-        except (OSError, ValueError):
-            return None
+        return read_file(path, limit)
 
     def list(self, path: str) -> tuple[str, ...]:
         try:
@@ -197,77 +205,3 @@ def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
-
-
-class RecordedHost:
-    """A copy of another box: a folder with its files under `root/`, and `commands.json` beside it.
-
-    `commands.json` maps a command line, its words joined by single blanks, to
-    `{"status": 0, "output": "…", "errors": "…"}`; `environment.json` holds the environment.
-    Either may be missing.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._root = folder / "root"
-        self._commands: dict[str, dict[str, object]] = _read_json(folder / "commands.json")
-        self.environment: Mapping[str, str] = {
-            name: str(value) for name, value in _read_json(folder / "environment.json").items()
-        }
-
-    @property
-    def is_real(self) -> bool:
-        return False
-
-    def _inside(self, path: str) -> Path:
-        return self._root / path.lstrip("/")
-
-    def read(self, path: str, limit: int = 1 << 20) -> str | None:
-        try:
-            return self._inside(path).read_bytes()[:limit].decode("utf-8", "replace")
-        except OSError:
-            return None
-
-    def list(self, path: str) -> tuple[str, ...]:
-        try:
-            return tuple(sorted(os.listdir(self._inside(path))))
-        except OSError:
-            return ()
-
-    def exists(self, path: str) -> bool:
-        return os.path.lexists(self._inside(path))
-
-    def resolve(self, path: str) -> str:
-        inside = self._inside(path)
-        return str(inside.readlink()) if inside.is_symlink() else path
-
-    def which(self, program: str) -> str | None:
-        for folder in self.environment.get("PATH", "/usr/local/bin:/usr/bin:/bin").split(":"):
-            if folder and self.exists(f"{folder}/{program}"):
-                return f"{folder}/{program}"
-        return None
-
-    def run(
-        self,
-        argv: Sequence[str],
-        *,
-        timeout: float = 10.0,
-        environment: Mapping[str, str] | None = None,
-        folder: str | None = None,
-        given: str = "",
-    ) -> Result:
-        recorded = self._commands.get(" ".join(argv))
-        if recorded is None:
-            return Result(127, errors=f"{argv[0]}: not recorded")
-        return Result(
-            int(str(recorded.get("status", 0))),
-            str(recorded.get("output", "")),
-            str(recorded.get("errors", "")),
-        )
-
-
-def _read_json(path: Path) -> dict[str, dict[str, object]]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    return content if isinstance(content, dict) else {}

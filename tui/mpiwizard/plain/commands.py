@@ -100,11 +100,12 @@ def _make_plan(context: Context, wishes: Wishes, *, quiet: bool) -> tuple[Plan, 
     """Detect, choose, configure: the first three stages with their defaults."""
     from mpiwizard.core.choose import choose, fallback_choice, require_choice
     from mpiwizard.core.configure import make_plan
+    from mpiwizard.core.detect import ask_sources
     from mpiwizard.core.detect import detect as detect_machine
     from mpiwizard.core.recipes import load_recipes
 
     recipes = load_recipes(context.folders.config)
-    machine = detect_machine(context, wishes)
+    machine = ask_sources(detect_machine(context, wishes), context, wishes)
     choices = choose(machine, recipes, wishes)
     choice = require_choice(choices, wishes)
     if not quiet:

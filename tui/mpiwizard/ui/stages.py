@@ -110,9 +110,9 @@ class RealStages:
         save_session(self._context.folders, session)
 
     def detect(self, listener: Frontend) -> Machine:
-        from mpiwizard.core.detect import detect
+        from mpiwizard.core.detect import ask_sources, detect
 
-        return detect(self._context, self._wishes, listener)
+        return ask_sources(detect(self._context, self._wishes, listener), self._context, self._wishes, listener)
 
     def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]:
         from mpiwizard.core.choose import choose

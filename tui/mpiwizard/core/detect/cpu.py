@@ -181,5 +181,5 @@ PROBES = (
     Probe(("cpu.architecture",), read_architecture),
     Probe(("cpu.online", "cpu.affinity", "cpu.cores"), read_counts),
     Probe(("cpu.quota",), read_quota),
-    Probe(("cpu.usable",), read_usable),
+    Probe(("cpu.usable",), read_usable, ("cpu.affinity", "cpu.quota", "cpu.online", "platform.layer")),
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from msgspec import Struct
 
@@ -11,11 +13,15 @@ from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.host import Host, Result
 from mpiwizard.core.i18n import _
 
-_GROUP_OF = {"tool": "tools", "path": "tools", "source": "sources"}  # where it is not the id's first word
+_GROUP_OF = {  # where it is not the id's first word
+    "kernel": "platform", "tool": "tools", "path": "hazards", "storage": "hazards", "environment": "hazards",
+    "source": "sources",
+}  # fmt: skip
+EXCERPT = 400  # characters of a file or an output that a fact keeps as its raw text
 
 
 class Survey(Struct, frozen=True):
-    """What a probe is handed: the box, what the person wants, and the facts found before."""
+    """What a probe is handed: the box, what the person wants, and of the facts those that it needs."""
 
     host: Host
     folders: Folders
@@ -26,7 +32,7 @@ class Survey(Struct, frozen=True):
     @property
     def root(self) -> bool:
         """Whether mpiwizard runs as root."""
-        return bool(self.found.value("platform.user", {}).get("root"))
+        return re.search(r"^Uid:\s+\d+\s+0\b", self.host.read("/proc/self/status") or "", re.MULTILINE) is not None
 
     @property
     def home(self) -> str:
@@ -40,10 +46,14 @@ class Survey(Struct, frozen=True):
 
 
 class Probe(Struct, frozen=True):
-    """A function that reads the facts named in `ids` from a box. It may raise: see survey.py."""
+    """A function that reads the facts named in `ids` from a box. It may raise, or take too long: see survey.py.
+
+    It is called when the facts in `needs` are known, and is shown no others.
+    """
 
     ids: tuple[str, ...]
     read: Callable[[Survey], Iterable[Fact]]
+    needs: tuple[str, ...] = ()
 
 
 def make_fact(
@@ -53,13 +63,15 @@ def make_fact(
     state: str = "info",
     *,
     read_from: str = "",
+    raw: str = "",
     see_yourself: str = "",
     meaning: str = "",
     action: str = "",
     rests_on: tuple[str, ...] = (),
+    contradictions: tuple[str, ...] = (),
     claims: tuple[int, ...] = (),
 ) -> Fact:
-    """A fact with the label and the group that belong to its id."""
+    """A fact with the label and the group that belong to its id; `raw` is shortened and made printable."""
     first = fact_id.partition(".")[0]
     return Fact(
         fact_id,
@@ -69,23 +81,42 @@ def make_fact(
         text,
         state,
         read_from,
+        excerpt(raw),
         see_yourself,
         meaning,
         action,
         rests_on,
+        contradictions,
         claims,
     )
 
 
-def unknown_fact(fact_id: str, why: str, *, read_from: str = "", see_yourself: str = "") -> Fact:
+def unknown_fact(fact_id: str, why: str, *, read_from: str = "", raw: str = "", see_yourself: str = "") -> Fact:
     """A fact that could not be read, and why."""
     text = _("not known: {reason}").format(reason=why)
-    return make_fact(fact_id, None, text, "unknown", read_from=read_from, see_yourself=see_yourself)
+    return make_fact(fact_id, None, text, "unknown", read_from=read_from, raw=raw, see_yourself=see_yourself)
 
 
-def ask(host: Host, *argv: str, given: str = "", timeout: float = 3.0) -> Result:
-    """Run a command that answers in English and in plain numbers; `timeout` in seconds."""
+def excerpt(text: str) -> str:
+    """The beginning of a text without what a terminal would take as a command."""
+    text = "".join(character for character in text if character.isprintable() or character in "\n\t").strip()
+    return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rstrip() + "…"
+
+
+def lines_with(pattern: str, text: str | None) -> str:
+    """The lines of a text in which a regular expression is found: the raw text of a fact."""
+    return "\n".join(line.strip() for line in (text or "").splitlines() if re.search(pattern, line))
+
+
+def ask(host: Host, *argv: str, given: str = "", timeout: float = 1.8) -> Result:
+    """Run a command that answers in English and in plain numbers; `timeout` in seconds, below a probe's patience."""
     return host.run(argv, timeout=timeout, given=given, environment={**host.environment, "LC_ALL": "C"})
+
+
+def ask_all(host: Host, commands: Sequence[Sequence[str]]) -> list[Result]:
+    """Run commands at the same time, each as by `ask`, so that the slowest costs only its own answer."""
+    with ThreadPoolExecutor(max_workers=max(len(commands), 1)) as pool:
+        return list(pool.map(lambda argv: ask(host, *argv), commands))
 
 
 def first_line(text: str | None) -> str:
@@ -102,7 +133,7 @@ def whole_number(text: str | None) -> int | None:
 
 
 def labels() -> dict[str, str]:
-    """What a person reads as the name of each fact."""
+    """What a person reads as the name of each fact, in the order in which facts are shown."""
     return {
         "platform.layer": _("Container or WSL"),
         "platform.virtualisation": _("Virtual machine"),
@@ -113,38 +144,74 @@ def labels() -> dict[str, str]:
         "platform.user": _("User"),
         "platform.clock": _("Clock"),
         "kernel.release": _("Kernel"),
+        "kernel.version": _("Kernel's version"),
+        "kernel.config": _("CMA in the kernel's configuration"),
         "kernel.yama": _("Ptrace protection (Yama)"),
+        "kernel.seccomp": _("Filter of system calls (seccomp)"),
+        "kernel.ptrace": _("Right to trace (CAP_SYS_PTRACE)"),
+        "kernel.userns": _("User namespace"),
         "kernel.cma": _("Single copy (CMA)"),
         "kernel.kcmp": _("Comparing processes (kcmp)"),
+        "kernel.xpmem": _("XPMEM"),
+        "kernel.knem": _("KNEM"),
+        "kernel.single_copy": _("Single copy in Open MPI"),
         "cpu.model": _("Processor"),
         "cpu.architecture": _("Architecture"),
+        "cpu.microarchitecture": _("Microarchitecture"),
         "cpu.online": _("Threads of the box"),
+        "cpu.sockets": _("Sockets"),
+        "cpu.numa": _("NUMA nodes"),
         "cpu.affinity": _("Threads allowed here"),
         "cpu.quota": _("CPU quota"),
         "cpu.cores": _("Cores behind them"),
+        "cpu.hybrid": _("Kinds of cores"),
         "cpu.usable": _("Usable CPUs"),
+        "cpu.slots": _("Slots mpirun will take"),
         "memory.total": _("Memory"),
         "memory.limit": _("Memory limit"),
         "memory.available": _("Available"),
+        "memory.swap": _("Swap"),
         "memory.shm": _("Shared memory"),
+        "memory.hugepages": _("Huge pages"),
+        "memory.memlock": _("Memory a program may lock"),
         "network.interfaces": _("Interfaces"),
+        "network.route": _("Default route"),
         "network.include": _("Network for TCP"),
         "network.mode": _("Network mode of WSL"),
+        "network.hostname": _("Name of this host"),
         "network.fabric": _("Fast fabric"),
-        "network.memlock": _("Memory a program may lock"),
         "network.libfabric": _("libfabric to build with"),
+        "network.providers": _("libfabric here"),
         "network.ucx": _("UCX to build with"),
+        "network.transports": _("UCX here"),
         "tool.cc": _("C compiler"),
         "tool.cxx": _("C++ compiler"),
         "tool.fortran": _("Fortran compiler"),
         "tool.make": _("make"),
         "tool.perl": _("perl"),
         "tool.bash": _("bash"),
-        "path.windows": _("Windows folders in PATH"),
+        "tool.autotools": _("Autotools"),
+        "tool.ccache": _("ccache"),
+        "tool.hwloc": _("hwloc to build with"),
+        "tool.libevent": _("libevent to build with"),
+        "tool.pmix": _("PMIx to build with"),
         "mpi.installations": _("MPI already here"),
+        "mpi.shell": _("MPI of this shell"),
+        "mpi.modules": _("MPI in modules"),
         "mpi.settings": _("MPI settings already made"),
+        "mpi.defaults": _("Defaults of an installed MPI"),
+        "path.windows": _("Windows folders in PATH"),
+        "path.blanks": _("Blanks in PATH"),
         "storage.prefix": _("Place to install"),
         "storage.build": _("Place to build"),
+        "storage.silent": _("Drives that do not answer"),
+        "storage.times": _("Times of files"),
+        "environment.libraries": _("LD_LIBRARY_PATH"),
+        "environment.variables": _("Variables that change Open MPI"),
+        "environment.locale": _("Language setting"),
+        "environment.files": _("Open files"),
+        "environment.processes": _("Processes"),
+        "environment.scheduler": _("Batch scheduler around us"),
         "source.release": _("Official release"),
         "source.distro": _("Distribution's source"),
         "source.archive": _("Local archive"),

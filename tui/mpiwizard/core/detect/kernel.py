@@ -184,5 +184,5 @@ def _kcmp_fact(survey: Survey, cma: str | None, code: int | None, see: str) -> F
 PROBES = (
     Probe(("kernel.release",), read_release),
     Probe(("kernel.yama",), read_yama),
-    Probe(("kernel.cma", "kernel.kcmp"), read_cma),
+    Probe(("kernel.cma", "kernel.kcmp"), read_cma, ("kernel.yama", "platform.layer")),
 )

@@ -108,6 +108,6 @@ def read_shm(survey: Survey) -> Iterator[Fact]:
 
 
 PROBES = (
-    Probe(("memory.total", "memory.limit", "memory.available"), read_memory),
-    Probe(("memory.shm",), read_shm),
+    Probe(("memory.total", "memory.limit", "memory.available"), read_memory, ("platform.layer", "cpu.usable")),
+    Probe(("memory.shm",), read_shm, ("platform.layer", "cpu.usable")),
 )

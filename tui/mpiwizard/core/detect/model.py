@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from mpiwizard.core.errors import WizardError
 
-GROUPS = ("platform", "kernel", "cpu", "memory", "network", "tools", "mpi", "storage", "sources")
+GROUPS = ("platform", "cpu", "memory", "network", "tools", "mpi", "hazards", "sources")
 
 
 class Fact(Struct, frozen=True, omit_defaults=True):
@@ -25,11 +25,13 @@ class Fact(Struct, frozen=True, omit_defaults=True):
     value: Any
     text: str
     state: str = "info"
-    read_from: str = ""  # where mpiwizard read it
+    read_from: str = ""  # where mpiwizard read it: a file, a variable or a command line
+    raw: str = ""  # the very text it was read from, shortened where it is long
     see_yourself: str = ""  # a command that shows it to the person
     meaning: str = ""  # what it means for MPI
     action: str = ""  # what mpiwizard will do about it, or the exact command for the person
     rests_on: tuple[str, ...] = ()  # ids of the facts a conclusion was drawn from
+    contradictions: tuple[str, ...] = ()  # signs that speak against it, one sentence each
     claims: tuple[int, ...] = ()  # numbers of the guide's claims that touch it
 
 
@@ -39,7 +41,7 @@ class Machine(Struct, frozen=True):
     facts: tuple[Fact, ...]
     headline: str = ""
     seconds: float = 0.0
-    schema: int = 1
+    schema: int = 2
 
     def fact(self, fact_id: str) -> Fact:
         """The fact with this id; an unknown one when detection never spoke of it."""

@@ -313,10 +313,10 @@ def _memlock_fact(host: Host) -> Fact:
     found = re.search(r"^Max locked memory\s+(\S+)", host.read("/proc/self/limits") or "", re.MULTILINE)
     see = "ulimit -l"
     if found is None:
-        return unknown_fact("network.memlock", _("/proc/self/limits does not tell"), see_yourself=see)
+        return unknown_fact("memory.memlock", _("/proc/self/limits does not tell"), see_yourself=see)
     limit = whole_number(found[1])
     return make_fact(
-        "network.memlock",
+        "memory.memlock",
         limit,
         _("unlimited") if limit is None else memory(limit),
         "ok" if limit is None else "attention",
@@ -360,8 +360,8 @@ def read_libraries(survey: Survey) -> Iterator[Fact]:
 
 PROBES = (
     Probe(("network.interfaces",), read_interfaces),
-    Probe(("network.include",), read_include),
-    Probe(("network.mode",), read_mode),
-    Probe(("network.fabric",), read_fabric),
+    Probe(("network.include",), read_include, ("network.interfaces",)),
+    Probe(("network.mode",), read_mode, ("platform.layer",)),
+    Probe(("network.fabric", "memory.memlock"), read_fabric),
     Probe(("network.libfabric", "network.ucx"), read_libraries),
 )

@@ -320,5 +320,5 @@ def _instance_fact(host: Host, provider: str) -> Fact:
 PROBES = (
     Probe(("platform.layer",), read_layer),
     Probe(("platform.virtualisation",), read_virtualisation),
-    Probe(("platform.provider",), read_provider),
+    Probe(("platform.provider", "platform.instance"), read_provider, ("platform.layer", "platform.virtualisation")),
 )

@@ -1,61 +1,66 @@
-"""Which sources of Open MPI this box can reach; they are asked while everything else is read."""
+"""Which sources of Open MPI this box can reach: the only facts for which the network is asked.
+
+They are no part of `detect`, which sends nothing anywhere; who is about to choose asks for them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from queue import Empty, SimpleQueue
 from threading import Thread
 
+from msgspec.structs import replace
+
 from mpiwizard.core.context import Context, Wishes
-from mpiwizard.core.detect.facts import Survey, make_fact, unknown_fact
-from mpiwizard.core.detect.model import Fact
+from mpiwizard.core.detect.facts import make_fact, unknown_fact
+from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.format import size
+from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _
 from mpiwizard.core.sources.model import Availability
 
 PATIENCE = 60.0  # seconds; each source has deadlines of its own, this one is for what nobody thought of
 KINDS = ("release", "distro", "archive")
 CLAIMS = {"release": (12, 13, 14), "distro": (52,), "archive": (14,)}
+IDS = (*(f"source.{kind}" for kind in KINDS), "sources.any")
 
 
-class SourceInquiry:
-    """Asks the sources in a thread from its making on; `facts` waits for the answer.
+def with_sources(machine: Machine, context: Context, wishes: Wishes, listener: Frontend | None) -> Machine:
+    """The machine with what its sources answered in place of what they answered before."""
+    facts = list(_facts(context, wishes))
+    if listener is not None:
+        for fact in facts:
+            listener.fact(fact)
+    kept = tuple(fact for fact in machine.facts if fact.id not in IDS)
+    return replace(machine, facts=(*kept, *facts))
 
-    On a recorded box nothing is asked: the network here would answer for another machine.
-    """
 
-    ids = (*(f"source.{kind}" for kind in KINDS), "sources.any")
+def _facts(context: Context, wishes: Wishes) -> Iterator[Fact]:
+    if not context.host.is_real:  # the network here would answer for another machine
+        for fact_id in IDS:
+            yield unknown_fact(fact_id, _("a recorded box is not asked"))
+        return
+    answers: SimpleQueue[tuple[Availability, ...] | Exception] = SimpleQueue()
+    Thread(target=_ask, args=(context, wishes, answers), name="sources", daemon=True).start()
+    try:
+        answer = answers.get(timeout=PATIENCE)
+    except Empty:
+        for fact_id in IDS:
+            yield unknown_fact(fact_id, _("no answer in time"))
+        return
+    if isinstance(answer, Exception):
+        raise answer
+    asked = [one for one in answer if one.kind != "archive" or wishes.archive]
+    yield from source_facts(tuple(asked), offline=context.offline)
 
-    def __init__(self, context: Context, wishes: Wishes) -> None:
-        self._context, self._wishes = context, wishes
-        self._answer: tuple[Availability, ...] | None = None
-        self._error: Exception | None = None
-        self._thread = Thread(target=self._ask, name="sources", daemon=True)
-        if context.host.is_real:
-            self._thread.start()
 
-    def _ask(self) -> None:
-        from mpiwizard.core.sources import probe
+def _ask(context: Context, wishes: Wishes, answers: SimpleQueue[tuple[Availability, ...] | Exception]) -> None:
+    from mpiwizard.core.sources import probe
 
-        try:
-            self._answer = probe(self._context, self._wishes)
-        except Exception as error:
-            self._error = error
-
-    def facts(self, survey: Survey) -> Iterator[Fact]:
-        """One fact for each kind of source, and whether there is any. Raises what the inquiry raised."""
-        if not self._context.host.is_real:
-            for fact_id in self.ids:
-                yield unknown_fact(fact_id, _("a recorded box is not asked"))
-            return
-        self._thread.join(PATIENCE)
-        if self._error is not None:
-            raise self._error
-        if self._answer is None:
-            for fact_id in self.ids:
-                yield unknown_fact(fact_id, _("no answer in time"))
-            return
-        asked = [one for one in self._answer if one.kind != "archive" or self._wishes.archive]
-        yield from source_facts(tuple(asked), offline=self._context.offline)
+    try:
+        answers.put(probe(context, wishes))
+    except Exception as error:
+        answers.put(error)
 
 
 def source_facts(answer: tuple[Availability, ...], offline: bool = False) -> Iterator[Fact]:

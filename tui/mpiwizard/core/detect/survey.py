@@ -1,18 +1,21 @@
-"""The order of detection: which probe comes when, and what happens when one of them fails."""
+"""How detection goes: all probes at the same time, each with a deadline, and what happens when one fails."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from queue import Empty, SimpleQueue
+from threading import Thread
 from time import monotonic
 
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect import cpu, installations, kernel, memory, network, platform, storage, system, tools
-from mpiwizard.core.detect.facts import Probe, Survey, unknown_fact
+from mpiwizard.core.detect.facts import Probe, Survey, labels, unknown_fact
 from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Fact, Machine, check_fact
-from mpiwizard.core.detect.sources import SourceInquiry
-from mpiwizard.core.errors import WizardError
 from mpiwizard.core.frontend import Frontend
+from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
+from mpiwizard.core.recordings import RememberingHost
 
 PROBES: tuple[Probe, ...] = (
     *platform.PROBES,
@@ -28,35 +31,102 @@ PROBES: tuple[Probe, ...] = (
 
 
 def survey_machine(
-    context: Context, wishes: Wishes, listener: Frontend | None, probes: tuple[Probe, ...] = PROBES
+    context: Context,
+    wishes: Wishes,
+    listener: Frontend | None,
+    probes: tuple[Probe, ...] = PROBES,
+    host: Host | None = None,
 ) -> Machine:
-    """The machine, as `detect` describes it; `probes` are run in their order, the sources last."""
+    """The machine, as `detect` describes it. `host`, if given, is asked instead of the context's."""
     started = monotonic()
-    inquiry = SourceInquiry(context, wishes)  # overlaps with all that follows
+    host = RememberingHost(context.host) if host is None else host
     facts: list[Fact] = []
-    for probe in (*probes, Probe(inquiry.ids, inquiry.facts)):
-        survey = Survey(context.host, context.folders, wishes, context.clock(), Machine(tuple(facts)))
-        for fact in read_safely(probe, survey):
-            facts.append(fact)
-            if listener is not None:
-                listener.fact(fact)
-    machine = Machine(tuple(facts))
+    for fact in _Gathering(context, wishes, host, probes):
+        facts.append(fact)
+        if listener is not None:
+            listener.fact(fact)
+    machine = Machine(tuple(in_order(facts)))
     return Machine(machine.facts, headline(machine), monotonic() - started)
 
 
-def read_safely(probe: Probe, survey: Survey) -> list[Fact]:
-    """The facts of a probe. If it fails, those it did not come to are unknown, and the reason is told.
+def in_order(facts: list[Fact]) -> list[Fact]:
+    """Facts as they are shown; those of no known name last."""
+    position = {fact_id: number for number, fact_id in enumerate(labels())}
+    return sorted(facts, key=lambda fact: position.get(fact.id, len(position)))
 
-    A WizardError goes through: it is about what the person typed, such as a wrong archive.
+
+class _Gathering:
+    """Runs probes in threads of their own and hands out their facts as they come.
+
+    A thread that waits for a dead drive or for a program that does not end cannot be ended from here:
+    it is left behind, and what it says later is not heard.
     """
-    facts: list[Fact] = []
-    try:
-        for fact in probe.read(survey):
-            facts.append(check_fact(fact))
-    except WizardError:
-        raise
-    except Exception as error:
-        reason = _("reading it failed, {error}").format(error=f"{type(error).__name__}: {error}")
-        told = {fact.id for fact in facts}
-        facts += [unknown_fact(fact_id, reason) for fact_id in probe.ids if fact_id not in told]
-    return facts
+
+    def __init__(self, context: Context, wishes: Wishes, host: Host, probes: tuple[Probe, ...]) -> None:
+        self._context, self._wishes, self._host = context, wishes, host
+        self._waiting = list(probes)
+        self._deadlines: dict[int, float] = {}  # by the number of a probe that is running
+        self._probes = dict(enumerate(probes))
+        self._answers: SimpleQueue[tuple[int, Fact | Exception | None]] = SimpleQueue()
+        self._told: dict[str, Fact] = {}
+        self._open = {fact_id for probe in probes for fact_id in probe.ids}  # whose probe has not ended
+
+    def __iter__(self) -> Iterator[Fact]:
+        self._start_ready()
+        while self._deadlines:
+            patience = min(self._deadlines.values()) - monotonic()
+            try:
+                number, answer = self._answers.get(timeout=max(patience, 0))
+            except Empty:
+                yield from self._give_up_late()
+            else:
+                if number in self._deadlines:
+                    yield from self._hear(number, answer)
+            self._start_ready()
+        if self._waiting:
+            raise RuntimeError(f"probes wait for each other: {[probe.ids for probe in self._waiting]}")
+
+    def _start_ready(self) -> None:
+        for number, probe in self._probes.items():
+            if probe in self._waiting and self._open.isdisjoint(probe.needs):
+                self._waiting.remove(probe)
+                self._deadlines[number] = monotonic() + self._context.patience
+                needed = Machine(tuple(self._told[fact_id] for fact_id in probe.needs if fact_id in self._told))
+                survey = Survey(self._host, self._context.folders, self._wishes, self._context.clock(), needed)
+                Thread(target=self._read, args=(number, probe, survey), daemon=True).start()
+
+    def _read(self, number: int, probe: Probe, survey: Survey) -> None:
+        try:
+            for fact in probe.read(survey):
+                self._answers.put((number, check_fact(fact)))
+        except Exception as error:
+            self._answers.put((number, error))
+        else:
+            self._answers.put((number, None))
+
+    def _hear(self, number: int, answer: Fact | Exception | None) -> Iterator[Fact]:
+        if isinstance(answer, Fact):
+            self._told[answer.id] = answer
+            yield answer
+        elif answer is None:
+            self._end(number)
+        else:
+            reason = _("reading it failed, {error}").format(error=f"{type(answer).__name__}: {answer}")
+            yield from self._unknown(number, reason)
+
+    def _give_up_late(self) -> Iterator[Fact]:
+        now = monotonic()
+        for number in [number for number, deadline in self._deadlines.items() if deadline <= now]:
+            yield from self._unknown(number, _("timed out after {seconds:g} s").format(seconds=self._context.patience))
+
+    def _unknown(self, number: int, reason: str) -> Iterator[Fact]:
+        """What a probe did not come to, with the reason."""
+        for fact_id in self._probes[number].ids:
+            if fact_id not in self._told:
+                self._told[fact_id] = unknown_fact(fact_id, reason)
+                yield self._told[fact_id]
+        self._end(number)
+
+    def _end(self, number: int) -> None:
+        del self._deadlines[number]
+        self._open.difference_update(self._probes[number].ids)

@@ -148,7 +148,7 @@ def read_clock(survey: Survey) -> Iterator[Fact]:
 
 PROBES = (
     Probe(("platform.distribution",), read_distribution),
-    Probe(("platform.init",), read_init),
+    Probe(("platform.init",), read_init, ("platform.layer",)),
     Probe(("platform.user",), read_user),
     Probe(("platform.clock",), read_clock),
 )

@@ -214,6 +214,6 @@ def read_path(survey: Survey) -> Iterator[Fact]:
 
 
 PROBES = (
-    Probe(tuple(tool.id for tool in TOOLS), read_tools),
-    Probe(("path.windows",), read_path),
+    Probe(tuple(tool.id for tool in TOOLS), read_tools, ("platform.distribution",)),
+    Probe(("path.windows",), read_path, ("platform.layer",)),
 )

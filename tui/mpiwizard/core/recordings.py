@@ -1,0 +1,239 @@
+"""Boxes that are kept: answers remembered while a box is asked, and a box replayed from a folder.
+
+A recording is a folder with the box's files below `root/`, the output of commands in `commands/`, and
+the environment in `environment.json`. A folder that holds the files themselves is one too. The file of
+a command is named by its words, joined by single blanks and percent-encoded where a file name cannot
+hold them; beside it may stand what it printed on standard error, `.errors`, and its `.status`.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.host import Host, Result, read_file
+from mpiwizard.core.i18n import _
+
+_MOST_LINKS = 40  # as in the kernel: more of them are a circle
+_LONGEST_NAME = 180  # characters; file systems allow 255 bytes
+_DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def command_file(argv: Sequence[str]) -> str:
+    """The name of the file that holds what a command printed."""
+    name = quote(" ".join(argv), safe=" +=,:;@()[]{}")
+    if len(name) <= _LONGEST_NAME:
+        return name
+    return f"{name[: _LONGEST_NAME - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+class RecordedHost:
+    """A box replayed from a folder. Nothing of the box it runs on is read, not even through a link."""
+
+    def __init__(self, folder: Path) -> None:
+        self._root = folder / "root" if (folder / "root").is_dir() else folder
+        self._commands = folder / "commands"
+        self.environment: Mapping[str, str] = _read_environment(folder / "environment.json")
+
+    @property
+    def is_real(self) -> bool:
+        return False
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        try:
+            return read_file(self._inside(path), limit)
+        except OSError:
+            return None
+
+    def list(self, path: str) -> tuple[str, ...]:
+        try:
+            return tuple(sorted(os.listdir(self._inside(path))))
+        except OSError:
+            return ()
+
+    def exists(self, path: str) -> bool:
+        folder, _slash, name = path.rstrip("/").rpartition("/")
+        try:
+            return os.path.lexists(self._inside(folder) / name)
+        except OSError:
+            return False
+
+    def resolve(self, path: str) -> str:
+        try:
+            return "/" + "/".join(self._follow(path))
+        except OSError:
+            return path
+
+    def _inside(self, path: str) -> Path:
+        return self._root.joinpath(*self._follow(path))
+
+    def _follow(self, path: str) -> list[str]:
+        """The parts of a path with its links followed as on that box. Raises OSError for a circle."""
+        waiting = path.split("/")[::-1]
+        done: list[str] = []
+        links = 0
+        while waiting:
+            part = waiting.pop()
+            if part in ("", "."):
+                continue
+            if part == "..":
+                done = done[:-1]
+                continue
+            candidate = self._root.joinpath(*done, part)
+            if not candidate.is_symlink():
+                done.append(part)
+                continue
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
+            target = os.readlink(candidate)
+            if target.startswith("/"):
+                done = []
+            waiting += target.split("/")[::-1]
+        return done
+
+    def which(self, program: str) -> str | None:
+        for folder in self.environment.get("PATH", _DEFAULT_PATH).split(":"):
+            if folder.startswith("/") and self.exists(f"{folder}/{program}"):
+                return f"{folder}/{program}"
+        return None
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float = 10.0,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        given: str = "",
+    ) -> Result:
+        path = self._commands / command_file(argv)
+        output, errors, status = (
+            read_file(path.with_name(path.name + end), 1 << 22) for end in ("", ".errors", ".status")
+        )
+        if output is None and errors is None and status is None:
+            return Result(127, errors=f"{argv[0]}: not recorded")
+        if (status or "").strip() == "timed out":
+            return Result(-9, output or "", errors or "", timed_out=True, seconds=timeout)
+        return Result(_number(status), output or "", errors or "")
+
+
+def _number(status: str | None) -> int:
+    try:
+        return int(status or "0")
+    except ValueError:
+        return 0
+
+
+def _read_environment(path: Path) -> dict[str, str]:
+    """The variables of a recording; none where there is no file. Raises WizardError for another shape."""
+    text = read_file(path, 1 << 22)
+    try:
+        variables = {} if text is None else json.loads(text)
+        return {str(name): str(value) for name, value in variables.items()}
+    except (ValueError, AttributeError, RecursionError) as error:
+        message = _("{path} is no JSON object of variables ({reason}); correct or remove it.")
+        raise WizardError(message.format(path=path, reason=error), ExitCode.USAGE) from None
+
+
+class _Answer:
+    """One question's answer, which whoever asks second waits for."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()
+        self.known = False
+        self.value: Any = None
+
+
+class RememberingHost:
+    """Asks another host each question once: one picture of the box for all who ask, and a record of it.
+
+    Folders in `silent` are taken as absent, such as a network drive that does not answer any more.
+    """
+
+    def __init__(self, host: Host, silent: Sequence[str] = ()) -> None:
+        self._host = host
+        self._silent = tuple(folder.rstrip("/") + "/" for folder in silent)
+        self._answers: dict[tuple[Any, ...], _Answer] = {}
+        self._lock = Lock()
+        self.environment: Mapping[str, str] = host.environment
+        if silent:
+            folders = [folder for folder in host.environment.get("PATH", "").split(":") if not self._is_silent(folder)]
+            self.environment = {**host.environment, "PATH": ":".join(folders)}
+
+    @property
+    def is_real(self) -> bool:
+        return self._host.is_real
+
+    def answers(self) -> dict[tuple[Any, ...], Any]:
+        """What was asked and answered so far: (`read`, path), (`run`, word, …) and so on, in order."""
+        with self._lock:
+            return {question: answer.value for question, answer in self._answers.items() if answer.known}
+
+    def _once(self, question: tuple[Any, ...], ask: Callable[[], Any]) -> Any:
+        with self._lock:
+            answer = self._answers.setdefault(question, _Answer())
+        with answer.lock:
+            if not answer.known:
+                answer.value = ask()
+                answer.known = True
+        return answer.value
+
+    def _is_silent(self, path: str) -> bool:
+        return bool(self._silent) and f"{path}/".startswith(self._silent)
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        text: str | None = self._once(
+            ("read", path), lambda: None if self._is_silent(path) else self._host.read(path, limit)
+        )
+        return text
+
+    def list(self, path: str) -> tuple[str, ...]:
+        names: tuple[str, ...] = self._once(
+            ("list", path), lambda: () if self._is_silent(path) else self._host.list(path)
+        )
+        return names
+
+    def exists(self, path: str) -> bool:
+        return bool(
+            self._once(("exists", path), lambda: not self._is_silent(path) and self._host.exists(path))
+        )
+
+    def resolve(self, path: str) -> str:
+        return str(
+            self._once(("resolve", path), lambda: path if self._is_silent(path) else self._host.resolve(path))
+        )
+
+    def which(self, program: str) -> str | None:
+        def find() -> str | None:
+            if self._silent:
+                return shutil.which(program, path=self.environment.get("PATH"))
+            return self._host.which(program)
+
+        path: str | None = self._once(("which", program), find)
+        return path
+
+    def run(
+        self,
+        argv: Sequence[str],
+        *,
+        timeout: float = 10.0,
+        environment: Mapping[str, str] | None = None,
+        folder: str | None = None,
+        given: str = "",
+    ) -> Result:
+        variables = self.environment if environment is None else environment
+        result: Result = self._once(
+            ("run", *argv),
+            lambda: self._host.run(argv, timeout=timeout, environment=variables, folder=folder, given=given),
+        )
+        return result
