@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, make_fact
+from mpiwizard.core.detect.hazards import windows_folders
 from mpiwizard.core.detect.model import Fact
-from mpiwizard.core.detect.tools import windows_folders
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 

@@ -8,7 +8,7 @@ from threading import Thread
 from time import monotonic
 
 from mpiwizard.core.context import Context, Wishes
-from mpiwizard.core.detect import cpu, installations, kernel, memory, network, platform, storage, system, tools
+from mpiwizard.core.detect import cpu, hazards, installations, kernel, memory, network, platform, storage, system, tools
 from mpiwizard.core.detect.facts import Probe, Survey, labels, unknown_fact
 from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Fact, Machine, check_fact
@@ -26,6 +26,7 @@ PROBES: tuple[Probe, ...] = (
     *network.PROBES,
     *tools.PROBES,
     *installations.PROBES,
+    *hazards.PROBES,
     *storage.PROBES,
 )
 

@@ -1,4 +1,4 @@
-"""Programs a build needs, with one exact command that installs all that are missing, and PATH under WSL."""
+"""Programs a build needs, with one exact command that installs all that are missing."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from msgspec.structs import replace
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact
 from mpiwizard.core.detect.model import Fact
-from mpiwizard.core.detect.mounts import WINDOWS_TYPES, mount_of, read_mounts
 from mpiwizard.core.host import Host
-from mpiwizard.core.i18n import _, ngettext
+from mpiwizard.core.i18n import _
 
 
 class Tool(Struct, frozen=True):
@@ -178,42 +177,4 @@ def _missing_fact(host: Host, tool: Tool, words: list[str], command: str) -> Fac
     return make_fact(tool.id, None, _("none"), read_from="$PATH", see_yourself=see, meaning=lost)
 
 
-def windows_folders(host: Host) -> list[str]:
-    """Folders of PATH that lie on Windows drives."""
-    mounts = read_mounts(host)
-    folders = []
-    for folder in host.environment.get("PATH", "").split(":"):
-        mount = mount_of(mounts, folder)
-        if re.match(r"/mnt/[a-z](/|$)", folder) or (mount is not None and mount.type in WINDOWS_TYPES):
-            folders.append(folder)
-    return folders
-
-
-def read_path(survey: Survey) -> Iterator[Fact]:
-    """Only under WSL, where Windows adds its own folders to PATH."""
-    if survey.found.value("platform.layer") not in ("wsl1", "wsl2"):
-        return
-    folders = windows_folders(survey.host)
-    blanks = sum(" " in folder for folder in folders)
-    text = ngettext("{count} entry", "{count} entries", len(folders)).format(count=len(folders))
-    if blanks:
-        text += ", " + ngettext("{count} with blanks", "{count} with blanks", blanks).format(count=blanks)
-    yield make_fact(
-        "path.windows",
-        folders,
-        text if folders else _("none"),
-        "attention" if folders else "ok",
-        read_from="$PATH",
-        see_yourself="echo \"$PATH\" | tr ':' '\\n' | grep /mnt",
-        meaning=_("configure may find programs of Windows there, and some rules of make break at blanks.")
-        if folders
-        else "",
-        action=_("mpiwizard builds with a PATH without them; your shell stays as it is.") if folders else "",
-        claims=(10,),
-    )
-
-
-PROBES = (
-    Probe(tuple(tool.id for tool in TOOLS), read_tools, ("platform.distribution",)),
-    Probe(("path.windows",), read_path, ("platform.layer",)),
-)
+PROBES = (Probe(tuple(tool.id for tool in TOOLS), read_tools, ("platform.distribution",)),)
