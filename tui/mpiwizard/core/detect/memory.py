@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mpiwizard.core.detect.cgroups import memory_in_use, memory_limit
 from mpiwizard.core.detect.disk import free_space
-from mpiwizard.core.detect.facts import Probe, Survey, make_fact, unknown_fact
+from mpiwizard.core.detect.facts import Probe, Survey, lines_with, make_fact, unknown_fact, whole_number
 from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.format import memory
 from mpiwizard.core.i18n import _
@@ -107,7 +107,35 @@ def read_shm(survey: Survey) -> Iterator[Fact]:
     )
 
 
+def read_memlock(survey: Survey) -> Iterator[Fact]:
+    """How much memory may be locked: RDMA registers its buffers, that is, it locks them."""
+    path, see = "/proc/self/limits", "ulimit -l"
+    text = survey.host.read(path)
+    found = re.search(r"^Max locked memory\s+(\S+)", text or "", re.MULTILINE)
+    if found is None:
+        yield unknown_fact("memory.memlock", _("/proc/self/limits does not tell"), read_from=path, see_yourself=see)
+        return
+    limit = whole_number(found[1])
+    matters = limit is not None and bool(survey.found.value("network.fabric"))
+    yield make_fact(
+        "memory.memlock",
+        limit,
+        _("unlimited") if limit is None else memory(limit),
+        "attention" if matters else "info" if limit is not None else "ok",
+        read_from=path,
+        raw=lines_with("^Max locked memory|^Limit", text),
+        see_yourself=see,
+        meaning=_("The fabric needs its buffers locked, and fails when it may lock too little.")
+        if matters
+        else _("Only a fast fabric locks memory; shared memory and TCP do not."),
+        action=_("Set memlock to unlimited in /etc/security/limits.conf; containers: --ulimit memlock=-1.")
+        if matters
+        else "",
+    )
+
+
 PROBES = (
     Probe(("memory.total", "memory.limit", "memory.available"), read_memory, ("platform.layer", "cpu.usable")),
     Probe(("memory.shm",), read_shm, ("platform.layer", "cpu.usable")),
+    Probe(("memory.memlock",), read_memlock, ("network.fabric",)),
 )

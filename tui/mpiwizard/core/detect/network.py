@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact, unknown_fact, whole_number
 from mpiwizard.core.detect.model import Fact
-from mpiwizard.core.format import memory
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 
@@ -305,31 +304,6 @@ def read_fabric(survey: Survey) -> Iterator[Fact]:
         action=_("Give the container --device=/dev/infiniband, or load the kernel module ib_uverbs.") if hidden else "",
         claims=(21, 24, 37, 48),
     )
-    yield _memlock_fact(host)
-
-
-def _memlock_fact(host: Host) -> Fact:
-    """How much memory may be locked: RDMA registers its buffers, that is, it locks them."""
-    found = re.search(r"^Max locked memory\s+(\S+)", host.read("/proc/self/limits") or "", re.MULTILINE)
-    see = "ulimit -l"
-    if found is None:
-        return unknown_fact("memory.memlock", _("/proc/self/limits does not tell"), see_yourself=see)
-    limit = whole_number(found[1])
-    return make_fact(
-        "memory.memlock",
-        limit,
-        _("unlimited") if limit is None else memory(limit),
-        "ok" if limit is None else "attention",
-        read_from="/proc/self/limits",
-        see_yourself=see,
-        meaning=""
-        if limit is None
-        else _("The fabric needs its buffers locked, and fails when it may lock too little."),
-        action=""
-        if limit is None
-        else _("Set memlock to unlimited in /etc/security/limits.conf; containers: --ulimit memlock=-1."),
-        rests_on=("network.fabric",),
-    )
 
 
 def find_library(host: Host, header: str, places: tuple[str, ...]) -> str | None:
@@ -362,6 +336,6 @@ PROBES = (
     Probe(("network.interfaces",), read_interfaces),
     Probe(("network.include",), read_include, ("network.interfaces",)),
     Probe(("network.mode",), read_mode, ("platform.layer",)),
-    Probe(("network.fabric", "memory.memlock"), read_fabric),
+    Probe(("network.fabric",), read_fabric),
     Probe(("network.libfabric", "network.ucx"), read_libraries),
 )
