@@ -190,7 +190,7 @@ def test_a_plan_as_json_has_a_schema_and_nothing_but_json_on_stdout(mpiwizard: C
 def test_detect_as_json_has_a_schema_and_evidence_for_every_known_fact(mpiwizard: Command) -> None:
     result = mpiwizard("detect", "--offline", "--json")
     machine = json.loads(result.stdout)
-    assert machine["schema"] == 1
+    assert machine["schema"] == 2
     known = [fact for fact in machine["facts"] if fact.get("value") is not None]
     assert len(known) > 20
     assert [fact["id"] for fact in known if not (fact.get("read_from") or fact.get("rests_on"))] == []
@@ -280,7 +280,7 @@ def test_a_current_folder_that_was_removed_does_not_disturb(mpiwizard: Command, 
 def test_a_locale_without_our_characters_gets_text_and_whole_json(mpiwizard: Command) -> None:
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
     assert mpiwizard("doctor", "--offline", env=plain).returncode == 0
-    assert json.loads(mpiwizard("detect", "--offline", "--json", env=plain).stdout)["schema"] == 1
+    assert json.loads(mpiwizard("detect", "--offline", "--json", env=plain).stdout)["schema"] == 2
 
 
 def assert_gone(pid: str) -> None:

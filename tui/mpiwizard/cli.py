@@ -206,7 +206,21 @@ def _parser() -> argparse.ArgumentParser:
         return parser
 
     detect = verb("detect", _("Show what this box is and what that means for MPI."), "mpiwizard detect --json")
-    detect.add_argument("--json", action="store_true", help=_("print all facts as JSON"))
+    _add_assumptions(detect)
+    detect.add_argument(
+        "--root", default="", metavar="PATH", help=_("look at a recorded box, a folder or an archive, instead of this one")
+    )
+    shape = detect.add_mutually_exclusive_group()
+    shape.add_argument("--json", action="store_true", help=_("print all facts as JSON"))
+    shape.add_argument("--schema", action="store_true", help=_("print the JSON schema of --json"))
+    shape.add_argument("--evidence", action="store_true", help=_("print with each fact what it was read from"))
+
+    capture = verb(
+        "capture",
+        _("Record what detection reads of this box, without names and addresses, for a report."),
+        "mpiwizard capture -o my-box.tar.gz",
+    )
+    capture.add_argument("-o", "--output", default="", metavar="FILE", help=_("the archive to write"))
 
     plan = verb(
         "plan", _("Show what would be built and how, without doing it."), "mpiwizard plan --script > build-openmpi.sh"
@@ -242,6 +256,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         parser = verb(name, summary, f"mpiwizard {name} --prefix ~/mpi/openmpi-4.1.4")
         _add_prefix(parser)
+        _add_assumptions(parser)
         parser.add_argument("--json", action="store_true", help=_("print the result as JSON"))
         if name == "tune":
             parser.add_argument("--undo", action="store_true", help=_("take back all that tuning wrote"))
@@ -282,10 +297,24 @@ def _add_prefix(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _add_assumptions(parser: argparse.ArgumentParser) -> None:
+    from mpiwizard.core.i18n import _
+
+    parser.add_argument(
+        "--assume",
+        action="append",
+        default=[],
+        metavar="WHAT=VALUE",
+        help=_("take the platform for another than was found, such as provider=aws; WHAT is layer, virtualisation, "
+               "provider or instance"),
+    )  # fmt: skip
+
+
 def _add_wishes(parser: argparse.ArgumentParser) -> None:
     """The options that decide what is built; the same for the interface, plan and run."""
     from mpiwizard.core.i18n import _
 
+    _add_assumptions(parser)
     wishes = parser.add_argument_group(_("what to build; all can be left to mpiwizard"))
     wishes.add_argument("--recipe", default="", metavar="ID", help=_("the recipe, such as wsl2 or aws"))
     wishes.add_argument("--release", default="", metavar="V", help=_("Open MPI's version, such as 5.0.11"))

@@ -7,16 +7,14 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from mpiwizard.core.context import Context, Folders, Wishes
-from mpiwizard.core.detect import cma, detect
-from mpiwizard.core.detect.facts import Probe, Survey, make_fact
+from mpiwizard.core.detect import ask_sources, cma, detect
 from mpiwizard.core.detect.model import Fact, Machine
-from mpiwizard.core.detect.survey import survey_machine
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.host import RealHost
@@ -119,7 +117,7 @@ def test_reading_a_process_that_does_not_exist_is_refused_with_its_errno() -> No
     assert cma.read_from(process.pid, 4096) == 3  # ESRCH
 
 
-def test_facts_are_heard_in_the_order_they_have_in_the_machine(tmp_path: Path) -> None:
+def test_every_fact_is_heard_once_as_it_is_found(tmp_path: Path) -> None:
     class Listener(Frontend):
         heard: list[Fact]
 
@@ -129,7 +127,8 @@ def test_facts_are_heard_in_the_order_they_have_in_the_machine(tmp_path: Path) -
     listener = Listener()
     listener.heard = []
     machine = detect(context_in(tmp_path), Wishes(), listener)
-    assert tuple(listener.heard) == machine.facts
+    assert sorted(fact.id for fact in listener.heard) == sorted(fact.id for fact in machine.facts)
+    assert set(map(id, listener.heard)) == set(map(id, machine.facts))
 
 
 def test_detection_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -137,38 +136,23 @@ def test_detection_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_probe_that_fails_costs_only_its_own_facts(tmp_path: Path) -> None:
-    def broken(survey: Survey) -> Iterator[Fact]:
-        yield make_fact("cpu.online", 3, "3")
-        raise RuntimeError("no such thing")
-
-    def broken_at_once(survey: Survey) -> Iterable[Fact]:
-        return iter([1 / 0])  # type: ignore[list-item]
-
-    def sound(survey: Survey) -> Iterator[Fact]:
-        yield make_fact("cpu.usable", survey.found.value("cpu.online"), "3")
-
-    probes = (
-        Probe(("cpu.online", "cpu.cores"), broken),
-        Probe(("cpu.model",), broken_at_once),
-        Probe(("cpu.usable",), sound),
-    )
-    machine = survey_machine(context_in(tmp_path), Wishes(), None, probes)
-    assert machine.value("cpu.online") == machine.value("cpu.usable") == 3
-    assert "RuntimeError: no such thing" in machine.fact("cpu.cores").text
-    assert {fact.id for fact in machine.of_state("unknown")} >= {"cpu.cores", "cpu.model"}
-
-
 def test_an_archive_that_is_not_there_is_told_to_the_person(tmp_path: Path) -> None:
     with pytest.raises(WizardError) as caught:
-        detect(context_in(tmp_path), Wishes(archive=str(tmp_path / "openmpi.tar.gz")))
+        ask_sources(Machine(()), context_in(tmp_path), Wishes(archive=str(tmp_path / "openmpi.tar.gz")))
     assert caught.value.exit_code == ExitCode.USAGE
 
 
-def test_without_network_and_archive_there_is_no_source_and_the_action_says_what_to_do(machine: Machine) -> None:
-    fact = machine.fact("sources.any")
+def test_without_network_and_archive_there_is_no_source_and_the_action_says_what_to_do(
+    machine: Machine, tmp_path: Path
+) -> None:
+    fact = ask_sources(machine, context_in(tmp_path), Wishes()).fact("sources.any")
     assert (fact.value, fact.state) == (False, "problem")
     assert "--archive" in fact.action
+
+
+def test_asking_the_sources_again_replaces_what_they_said_before(machine: Machine, tmp_path: Path) -> None:
+    once = ask_sources(machine, context_in(tmp_path), Wishes())
+    assert ask_sources(once, context_in(tmp_path), Wishes()) == once
 
 
 # --- programs on PATH, as scripts -------------------------------------------------------------------

@@ -34,12 +34,12 @@ class Folders(Struct, frozen=True):
         return self.cache / "downloads"
 
     @classmethod
-    def of_person(cls) -> Folders:
-        """The folders of the XDG base directory specification for this person."""
+    def of_person(cls, environment: Mapping[str, str] = os.environ) -> Folders:
+        """The folders of the XDG base directory specification for the person with this environment."""
 
         def base(variable: str, default: str) -> Path:
-            given = os.environ.get(variable, "")
-            return (Path(given) if Path(given).is_absolute() else home_folder(os.environ) / default) / "mpiwizard"
+            given = environment.get(variable, "")
+            return (Path(given) if Path(given).is_absolute() else home_folder(environment) / default) / "mpiwizard"
 
         return cls(
             state=base("XDG_STATE_HOME", ".local/state"),
@@ -88,6 +88,17 @@ class Context(Struct, frozen=True):
     def of_person(cls, offline: bool = False) -> Context:
         """The real box, the person's folders, the real clock."""
         return cls(RealHost(), Folders.of_person(), offline=offline)
+
+    @classmethod
+    def of_recording(cls, folder: Path) -> Context:
+        """A recorded box, with the folders and the time it had; the network is not for it."""
+        from mpiwizard.core.recordings import RecordedHost, recorded_time
+
+        host = RecordedHost(folder)
+        made = recorded_time(folder)
+        environment = {"HOME": "/root", **host.environment}
+        clock = time.time if made is None else lambda: made
+        return cls(host, Folders.of_person(environment), clock, offline=True)
 
 
 class Wishes(Struct, frozen=True, forbid_unknown_fields=True):

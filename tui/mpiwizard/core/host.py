@@ -72,10 +72,12 @@ class Host(Protocol):
         environment: Mapping[str, str] | None = None,
         folder: str | None = None,
         given: str = "",
+        grace: float = TERMINATE_GRACE,
     ) -> Result:
         """Run a command to its end, at most `timeout` seconds, in its own process group.
 
-        `environment` replaces the whole environment. `given` is its standard input.
+        `environment` replaces the whole environment. `given` is its standard input. `grace` is how many
+        seconds it has between SIGTERM and SIGKILL.
         """
         ...
 
@@ -137,6 +139,7 @@ class RealHost:
         environment: Mapping[str, str] | None = None,
         folder: str | None = None,
         given: str = "",
+        grace: float = TERMINATE_GRACE,
     ) -> Result:
         from time import monotonic
 
@@ -165,7 +168,7 @@ class RealHost:
             output, errors = process.communicate(given.encode() if given else None, timeout=timeout)
         except subprocess.TimeoutExpired:
             timed_out = True
-            output, errors = _end_group(process)
+            output, errors = _end_group(process, grace)
         except BaseException:
             try:
                 _end_group(process)
@@ -186,9 +189,9 @@ class RealHost:
         )
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _end_group(process: subprocess.Popen[bytes], grace: float = TERMINATE_GRACE) -> tuple[bytes, bytes]:
     """End a command and all it started; what it had printed so far."""
-    for number, patience in ((signal.SIGTERM, TERMINATE_GRACE), (signal.SIGKILL, TERMINATE_GRACE)):
+    for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERMINATE_GRACE)):
         _signal_group(process, number)
         try:
             return process.communicate(timeout=patience)

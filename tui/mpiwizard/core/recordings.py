@@ -8,11 +8,13 @@ hold them; beside it may stand what it printed on standard error, `.errors`, and
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import json
 import os
 import shutil
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -20,7 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mpiwizard.core.errors import ExitCode, WizardError
-from mpiwizard.core.host import Host, Result, read_file
+from mpiwizard.core.host import TERMINATE_GRACE, Host, Result, read_file
 from mpiwizard.core.i18n import _
 
 _MOST_LINKS = 40  # as in the kernel: more of them are a circle
@@ -31,9 +33,51 @@ _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 def command_file(argv: Sequence[str]) -> str:
     """The name of the file that holds what a command printed."""
     name = quote(" ".join(argv), safe=" +=,:;@()[]{}")
+    if name.startswith("."):  # else "." and ".." would be folders
+        name = "%2E" + name[1:]
     if len(name) <= _LONGEST_NAME:
         return name
     return f"{name[: _LONGEST_NAME - 17]}~{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+def find_recording(given: Path, scratch: Path) -> Path:
+    """The folder of a recording, which may be given as an archive; that is unpacked into `scratch`.
+
+    Raises WizardError (USAGE) when it is neither.
+    """
+    folder = given
+    if given.is_file():
+        folder = _unpacked(given, scratch)
+    if not any((folder / name).is_dir() for name in ("root", "proc", "sys", "etc")):
+        message = _(
+            "{path} is no recording of a box: give a folder with its files below root/, or the archive "
+            "that `mpiwizard capture` wrote."
+        )
+        raise WizardError(message.format(path=given), ExitCode.USAGE)
+    return folder
+
+
+def _unpacked(archive: Path, scratch: Path) -> Path:
+    import tarfile
+
+    if not hasattr(tarfile, "data_filter"):  # Python before 3.10.12 and 3.11.4: Debian 12 has 3.11.2
+        from backports import tarfile  # type: ignore[no-redef]
+    try:
+        with tarfile.open(archive) as opened:
+            opened.extractall(scratch, filter="data")
+    except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error) as error:
+        message = _("{path} cannot be unpacked as a recording ({reason}); give a folder or another archive.")
+        raise WizardError(message.format(path=archive, reason=error), ExitCode.USAGE) from None
+    tops = list(scratch.iterdir())
+    return tops[0] if len(tops) == 1 else scratch
+
+
+def recorded_time(folder: Path) -> float | None:
+    """Seconds since the epoch when a recording was made; None where it does not tell."""
+    try:
+        return float(json.loads(read_file(folder / "about.json", 1 << 16) or "")["time"])
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return None
 
 
 class RecordedHost:
@@ -115,6 +159,7 @@ class RecordedHost:
         environment: Mapping[str, str] | None = None,
         folder: str | None = None,
         given: str = "",
+        grace: float = TERMINATE_GRACE,
     ) -> Result:
         path = self._commands / command_file(argv)
         output, errors, status = (
@@ -230,10 +275,65 @@ class RememberingHost:
         environment: Mapping[str, str] | None = None,
         folder: str | None = None,
         given: str = "",
+        grace: float = TERMINATE_GRACE,
     ) -> Result:
         variables = self.environment if environment is None else environment
         result: Result = self._once(
             ("run", *argv),
-            lambda: self._host.run(argv, timeout=timeout, environment=variables, folder=folder, given=given),
+            lambda: self._host.run(argv, timeout=timeout, environment=variables, folder=folder, given=given, grace=grace),
         )
         return result
+
+
+class RecordingWriter:
+    """Writes a recording into an empty folder, so that `RecordedHost` gives the answers it was told.
+
+    Links are written first: what is written below a linked folder then lies where the link leads.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._root = folder / "root"
+        self._root.mkdir(parents=True)
+        (folder / "commands").mkdir()
+        self._host = RecordedHost(folder)
+
+    def link(self, path: str, target: str) -> None:
+        place = self._place(path)
+        if not os.path.lexists(place) and place.name:
+            folder = "/" + str(place.parent.relative_to(self._root))
+            place.symlink_to(os.path.relpath(target, folder))  # an archive with absolute links is refused
+
+    def folder(self, path: str) -> None:
+        with contextlib.suppress(OSError):  # a file is there: it was told more of
+            self._root.joinpath(self._host.resolve(path).lstrip("/")).mkdir(parents=True, exist_ok=True)
+
+    def file(self, path: str, text: str) -> None:
+        place = self._place(path)
+        if place.name and not place.is_dir() and not place.is_symlink():
+            place.write_text(text, encoding="utf-8")
+
+    def present(self, path: str) -> None:
+        """Something is there, of which nothing more is known."""
+        place = self._place(path)
+        if place.name and not os.path.lexists(place):
+            place.touch()
+
+    def command(self, argv: Sequence[str], result: Result) -> None:
+        path = self._folder / "commands" / command_file(argv)
+        status = "timed out" if result.timed_out else str(result.status) if result.status else ""
+        for end, text in (("", result.output), (".errors", result.errors), (".status", status)):
+            if text or (not end and not status):
+                path.with_name(path.name + end).write_text(text, encoding="utf-8")
+
+    def environment(self, variables: Mapping[str, str]) -> None:
+        text = json.dumps(dict(sorted(variables.items())), indent=1)
+        (self._folder / "environment.json").write_text(text + "\n", encoding="utf-8")
+
+    def _place(self, path: str) -> Path:
+        """Where a path is written, its folder made."""
+        folder, _slash, name = path.rstrip("/").rpartition("/")
+        place = self._root.joinpath(self._host.resolve(folder).lstrip("/"))
+        with contextlib.suppress(FileExistsError, NotADirectoryError):
+            place.mkdir(parents=True, exist_ok=True)
+        return place / name

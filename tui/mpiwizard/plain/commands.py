@@ -65,18 +65,64 @@ def wishes_of(options: argparse.Namespace) -> Wishes:
         mirror=options.mirror,
         prefix=options.prefix,
         jobs=options.jobs,
+        assume=assumptions_of(options),
     )
 
 
+def assumptions_of(options: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+    """What the person says of the platform, as Wishes has it. Raises WizardError (USAGE)."""
+    if not options.assume:
+        return ()
+    from mpiwizard.core.detect.platform import check_assumption
+
+    pairs = []
+    for text in options.assume:
+        axis, _equals, value = text.partition("=")
+        check_assumption(axis, value)
+        pairs.append((axis, value))
+    return tuple(dict(pairs).items())
+
+
 def detect(options: argparse.Namespace) -> int:
+    from tempfile import TemporaryDirectory
+
     from mpiwizard.core.detect import detect as detect_machine
     from mpiwizard.plain import show
 
-    machine = detect_machine(context_of(options), Wishes())
+    if options.schema:
+        return _print_schema()
+    context, wishes = context_of(options), Wishes(assume=assumptions_of(options))
+    if options.root:
+        from mpiwizard.core.recordings import find_recording
+
+        with TemporaryDirectory(prefix="mpiwizard-recording-") as scratch:
+            folder = find_recording(given_path(options.root), Path(scratch))
+            machine = detect_machine(Context.of_recording(folder), wishes)
+    else:
+        machine = detect_machine(context, wishes)
     if options.json:
         _print_json(machine)
     else:
         show.machine(machine)
+    return ExitCode.DONE
+
+
+def _print_schema() -> int:
+    from mpiwizard.core.detect.model import Machine as DetectedMachine
+
+    _print_json(msgspec.json.schema(DetectedMachine))
+    return ExitCode.DONE
+
+
+def capture(options: argparse.Namespace) -> int:
+    from datetime import date
+
+    from mpiwizard.core.detect.capture import capture as capture_box
+    from mpiwizard.plain import show
+
+    context = context_of(options)
+    today = date.fromtimestamp(context.clock()).isoformat()
+    show.kept(capture_box(context, given_path(options.output or f"mpiwizard-capture-{today}.tar.gz")))
     return ExitCode.DONE
 
 
@@ -262,7 +308,7 @@ def tune(options: argparse.Namespace) -> int:
             talk(_("There is nothing to take back: {prefix} is not tuned.").format(prefix=prefix))
         return ExitCode.DONE
     with _work_folder(context) as work:
-        tuning = tune_prefix(context, prefix, work, show.Teller(talk))
+        tuning = tune_prefix(context, prefix, work, show.Teller(talk), assumptions_of(options))
     if options.json:
         _print_json(tuning)
     else:
@@ -276,7 +322,9 @@ def validate(options: argparse.Namespace) -> int:
 
     context = context_of(options)
     with _work_folder(context) as work:
-        report = validate_prefix(context, _prefix(context, options), work, show.Teller(talk))
+        report = validate_prefix(
+            context, _prefix(context, options), work, show.Teller(talk), assumptions_of(options)
+        )
     if options.json:
         _print_json(report)
     else:

@@ -76,7 +76,7 @@ def _tools(context: Context) -> list[Finding]:
 
     from mpiwizard.core.detect import detect
 
-    machine = detect(msgspec.structs.replace(context, offline=True), Wishes())
+    machine = detect(context, Wishes())
     facts = [fact for fact in machine.facts if fact.group == "tools"]
     return [Finding(fact.label, fact.text, fact.state != "problem", fact.action) for fact in facts]
 

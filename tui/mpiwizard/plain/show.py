@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +21,9 @@ from mpiwizard.core.i18n import _
 from mpiwizard.core.tune.model import Trial, Tuning
 from mpiwizard.core.validate.model import Check, Metric, Report
 from mpiwizard.plain.doctor import Finding
+
+if TYPE_CHECKING:
+    from mpiwizard.core.detect.capture import Kept
 
 SIGNS = {"ok": "✓", "attention": "!", "problem": "✗", "unknown": "?", "info": " "}
 _PIPE_WIDTH = 120  # columns for a reader that is no terminal and has none of its own
@@ -109,8 +114,6 @@ def plan(made: Plan) -> None:
         table.add_row(option.argument, used, option.conflict or option.reason)
     console.print(table)
     console.print()
-    import shlex
-
     steps = _table(_("Step"), _("About"), _("Command"))
     for step in made.steps:
         steps.add_row(step.id, duration(step.seconds), shlex.join(step.argv))
@@ -185,3 +188,22 @@ def findings(found: Iterable[Finding]) -> None:
         if finding.next:
             console.print(f"    {finding.next}")
 
+
+
+def kept(recording: Kept) -> None:
+    """What a recording holds: every file, command and variable, and how much was replaced."""
+    console = _console()
+    for title, names in (
+        (_("Files"), recording.files),
+        (_("Commands"), recording.commands),
+        (_("Variables"), recording.variables),
+    ):
+        console.print(Text(f"{title} ({len(names)})", style="bold"))
+        for name in names:
+            console.print(Text(f"  {name}", overflow="fold"))
+    console.print()
+    replaced = ", ".join(f"{_(kind)} {count}" for kind, count in recording.replaced.items())
+    console.print(_("Replaced: {kinds}.").format(kinds=replaced or _("nothing")))
+    console.print(_("Written: {path}").format(path=recording.path))
+    console.print(_("Look through it before you give it away; to see what mpiwizard reads from it:"))
+    console.print(f"  mpiwizard detect --root {shlex.quote(recording.path)}", soft_wrap=True)

@@ -142,7 +142,7 @@ def _unpack(_context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
 def _tune(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
     from mpiwizard.worker.proof import tune_prefix
 
-    tuning = tune_prefix(context, plan.prefix, folder / "tune", RowWriter(folder, "tune"))
+    tuning = tune_prefix(context, plan.prefix, folder / "tune", RowWriter(folder, "tune"), plan.wishes.assume)
     (folder / "tuning.json").write_bytes(msgspec.json.encode(tuning))
     kept = sum(trial.kept for trial in tuning.trials)
     return _("{kept} of {tried} settings kept").format(kept=kept, tried=len(tuning.trials)), 0
@@ -151,6 +151,6 @@ def _tune(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
 def _validate(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
     from mpiwizard.worker.proof import validate_prefix
 
-    report = validate_prefix(context, plan.prefix, folder / "validate", RowWriter(folder, "validate"))
+    report = validate_prefix(context, plan.prefix, folder / "validate", RowWriter(folder, "validate"), plan.wishes.assume)
     (folder / "report.json").write_bytes(msgspec.json.encode(report))
     return report.headline, 0 if report.passed else ExitCode.STEP_FAILED

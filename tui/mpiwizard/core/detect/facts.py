@@ -109,8 +109,13 @@ def lines_with(pattern: str, text: str | None) -> str:
 
 
 def ask(host: Host, *argv: str, given: str = "", timeout: float = 1.8) -> Result:
-    """Run a command that answers in English and in plain numbers; `timeout` in seconds, below a probe's patience."""
-    return host.run(argv, timeout=timeout, given=given, environment={**host.environment, "LC_ALL": "C"})
+    """Run a command that answers in English and in plain numbers; `timeout` in seconds, below a probe's patience.
+
+    What is asked here changes nothing, so it may be killed at once.
+    """
+    return host.run(
+        argv, timeout=timeout, given=given, grace=0.05, environment={**host.environment, "LC_ALL": "C"}
+    )
 
 
 def ask_all(host: Host, commands: Sequence[Sequence[str]]) -> list[Result]:

@@ -1,0 +1,159 @@
+"""A recording gives back what was recorded, and nothing of the box it is replayed on."""
+
+from __future__ import annotations
+
+import os
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.host import RealHost, Result
+from mpiwizard.core.recordings import (
+    RecordedHost,
+    RecordingWriter,
+    RememberingHost,
+    command_file,
+    find_recording,
+)
+
+
+def test_a_file_a_folder_and_a_command_come_back(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path)
+    writer.file("/etc/hostname", "box\n")
+    writer.present("/usr/bin/gcc")
+    writer.folder("/sys/class/infiniband")
+    writer.command(["df", "-P", "/dev/shm"], Result(1, "out", "err"))
+    writer.environment({"PATH": "/usr/bin"})
+    host = RecordedHost(tmp_path)
+    assert host.read("/etc/hostname") == "box\n"
+    assert host.list("/etc") == ("hostname",)
+    assert host.exists("/sys/class/infiniband") and host.list("/sys/class/infiniband") == ()
+    assert host.which("gcc") == "/usr/bin/gcc"
+    assert host.run(["df", "-P", "/dev/shm"]) == Result(1, "out", "err")
+    assert host.run(["df"]).status == 127
+    assert not host.is_real
+
+
+def test_a_command_that_timed_out_is_remembered_as_such(tmp_path: Path) -> None:
+    RecordingWriter(tmp_path).command(["wsl.exe"], Result(-9, timed_out=True))
+    assert RecordedHost(tmp_path).run(["wsl.exe"]).timed_out
+
+
+def test_a_folder_that_holds_the_files_themselves_is_a_recording_too(tmp_path: Path) -> None:
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "version").write_text("Linux")
+    assert RecordedHost(find_recording(tmp_path, tmp_path)).read("/proc/version") == "Linux"
+
+
+@pytest.mark.parametrize("target", ["/etc/passwd", "../../../../../../../etc/passwd"])
+def test_a_link_leads_to_the_recordings_own_root_never_to_ours(tmp_path: Path, target: str) -> None:
+    root = tmp_path / "root"
+    (root / "etc").mkdir(parents=True)
+    (root / "etc" / "os-release").symlink_to(target)
+    (root / "linked").symlink_to("/etc")
+    host = RecordedHost(tmp_path)
+    assert host.read("/etc/os-release") is None
+    (root / "etc" / "passwd").write_text("of the recording")
+    assert host.read("/etc/os-release") == host.read("/linked/os-release") == "of the recording"
+    assert host.read("/../../../etc/passwd") == "of the recording"
+
+
+def test_links_in_a_circle_are_nothing(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "root" / "one").symlink_to("two")
+    (tmp_path / "root" / "two").symlink_to("one")
+    host = RecordedHost(tmp_path)
+    assert host.read("/one") is None
+    assert host.list("/one") == ()
+    assert not host.exists("/one/below")
+    assert host.resolve("/one") == "/one"
+
+
+def test_a_pipe_or_a_device_does_not_hold_up_the_reader(tmp_path: Path) -> None:
+    (tmp_path / "root" / "proc").mkdir(parents=True)
+    os.mkfifo(tmp_path / "root" / "proc" / "meminfo")
+    assert RecordedHost(tmp_path).read("/proc/meminfo") is None
+    assert RealHost().read(str(tmp_path / "root" / "proc" / "meminfo")) is None
+    assert RealHost().read("/dev/zero") is None
+
+
+def test_what_is_written_below_a_linked_folder_lies_where_the_link_leads(tmp_path: Path) -> None:
+    writer = RecordingWriter(tmp_path)
+    writer.link("/sys/class/net/eth0", "/sys/devices/pci/net/eth0")
+    writer.file("/sys/class/net/eth0/mtu", "1500")
+    writer.link("/sys/class/net/eth0/device/driver", "/sys/bus/pci/drivers/ena")
+    host = RecordedHost(tmp_path)
+    assert host.read("/sys/devices/pci/net/eth0/mtu") == "1500"
+    assert host.resolve("/sys/class/net/eth0/device/driver") == "/sys/bus/pci/drivers/ena"
+
+
+def test_a_recording_in_an_archive_is_unpacked(tmp_path: Path) -> None:
+    RecordingWriter(tmp_path / "box").file("/etc/hostname", "box")
+    with tarfile.open(tmp_path / "box.tar.gz", "w:gz") as archive:
+        archive.add(tmp_path / "box", "box")
+    (tmp_path / "scratch").mkdir()
+    found = find_recording(tmp_path / "box.tar.gz", tmp_path / "scratch")
+    assert RecordedHost(found).read("/etc/hostname") == "box"
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive", None])
+def test_what_is_no_recording_is_refused_in_one_sentence(tmp_path: Path, content: bytes | None) -> None:
+    given_path = tmp_path / "given"
+    if content is not None:
+        given_path.write_bytes(content)
+    with pytest.raises(WizardError) as caught:
+        find_recording(given_path, tmp_path / "scratch")
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert str(given_path) in str(caught.value)
+
+
+def test_an_environment_of_another_shape_is_refused_with_its_path(tmp_path: Path) -> None:
+    (tmp_path / "environment.json").write_text("[1, 2]")
+    with pytest.raises(WizardError, match=r"environment\.json"):
+        RecordedHost(tmp_path)
+
+
+words = st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1), min_size=1, max_size=4)
+
+
+@given(words, words)
+@settings(max_examples=200)
+def test_every_command_line_has_a_file_name_of_its_own(one: list[str], other: list[str]) -> None:
+    name = command_file(one)
+    assert "/" not in name and len(name.encode()) <= 200 and name not in (".", "..")
+    assert (command_file(other) == name) == (" ".join(one) == " ".join(other))
+
+
+class Counting(RealHost):
+    """The real box, which counts how often a file is read."""
+
+    reads = 0
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        self.reads += 1
+        return super().read(path, limit)
+
+
+def test_a_question_is_asked_once_and_its_answer_remembered() -> None:
+    counting = Counting()
+    host = RememberingHost(counting)
+    assert host.read("/proc/version") == host.read("/proc/version")
+    assert counting.reads == 1
+    assert list(host.answers()) == [("read", "/proc/version")]
+
+
+def test_a_folder_that_is_silent_is_taken_as_absent(tmp_path: Path) -> None:
+    (tmp_path / "dead").mkdir()
+    (tmp_path / "dead" / "gcc").write_text("#!/bin/sh\n")
+    (tmp_path / "dead" / "gcc").chmod(0o755)
+    dead = str(tmp_path / "dead")
+    host = RememberingHost(RealHost({"PATH": f"{dead}:/usr/bin:/bin"}), silent=[dead])
+    assert not host.exists(f"{dead}/gcc")
+    assert host.list(dead) == ()
+    assert host.which("gcc") != f"{dead}/gcc"
+    assert host.environment["PATH"] == "/usr/bin:/bin"
+    assert host.exists(str(tmp_path))
