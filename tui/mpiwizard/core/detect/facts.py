@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Thread
+from time import monotonic
 
 from msgspec import Struct
 
@@ -120,8 +122,26 @@ def ask(host: Host, *argv: str, given: str = "", timeout: float = 1.8) -> Result
 
 def ask_all(host: Host, commands: Sequence[Sequence[str]]) -> list[Result]:
     """Run commands at the same time, each as by `ask`, so that the slowest costs only its own answer."""
-    with ThreadPoolExecutor(max_workers=max(len(commands), 1)) as pool:
-        return list(pool.map(lambda argv: ask(host, *argv), commands))
+    return at_once([partial(ask, host, *argv) for argv in commands])
+
+
+def at_once(questions: Sequence[Callable[[], Result]], patience: float = 1.85) -> list[Result]:
+    """The answers of commands that run at the same time; what took longer than `patience` seconds timed out.
+
+    A command that will not even be ended is left behind in its thread, which ends with this process at the latest.
+    """
+    answers = [Result(-9, timed_out=True, seconds=patience) for _question in questions]
+
+    def answer(number: int, question: Callable[[], Result]) -> None:
+        answers[number] = question()
+
+    threads = [Thread(target=answer, args=pair, daemon=True) for pair in enumerate(questions)]
+    end = monotonic() + patience
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(end - monotonic(), 0))
+    return list(answers)
 
 
 def first_line(text: str | None) -> str:
@@ -201,6 +221,7 @@ def labels() -> dict[str, str]:
         "tool.libevent": _("libevent to build with"),
         "tool.pmix": _("PMIx to build with"),
         "mpi.installations": _("MPI already here"),
+        "mpi.components": _("What they were built with"),
         "mpi.shell": _("MPI of this shell"),
         "mpi.modules": _("MPI in modules"),
         "mpi.settings": _("MPI settings already made"),
