@@ -87,7 +87,7 @@ def read_file(path: str | os.PathLike[str], limit: int) -> str | None:
     try:
         # Without O_NONBLOCK the opening of a pipe would wait for somebody who writes into it.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-        with open(descriptor, "rb") as file:
+        with os.fdopen(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
             return file.read(limit).decode("utf-8", "replace")

@@ -120,7 +120,7 @@ class RecordedHost:
     def _inside(self, path: str) -> Path:
         return self._root.joinpath(*self._follow(path))
 
-    def _follow(self, path: str) -> list[str]:
+    def _follow(self, path: str) -> tuple[str, ...]:
         """The parts of a path with its links followed as on that box. Raises OSError for a circle."""
         waiting = path.split("/")[::-1]
         done: list[str] = []
@@ -139,11 +139,11 @@ class RecordedHost:
             links += 1
             if links > _MOST_LINKS:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), path)
-            target = os.readlink(candidate)
+            target = str(candidate.readlink())
             if target.startswith("/"):
                 done = []
             waiting += target.split("/")[::-1]
-        return done
+        return tuple(done)
 
     def which(self, program: str) -> str | None:
         for folder in self.environment.get("PATH", _DEFAULT_PATH).split(":"):
@@ -280,7 +280,9 @@ class RememberingHost:
         variables = self.environment if environment is None else environment
         result: Result = self._once(
             ("run", *argv),
-            lambda: self._host.run(argv, timeout=timeout, environment=variables, folder=folder, given=given, grace=grace),
+            lambda: self._host.run(
+                argv, timeout=timeout, environment=variables, folder=folder, given=given, grace=grace
+            ),
         )
         return result
 

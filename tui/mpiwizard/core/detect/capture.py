@@ -117,7 +117,8 @@ def _user_names(host: Host) -> Iterator[str]:
             yield parts[0]
             yield parts[4].partition(",")[0]
     for text in (*environment.values(), *(str(word) for question in _questions(host) for word in question)):
-        yield from re.findall(r"(?:/home|/Users)/([^/:\s]+)", text)
+        yield from re.findall(r"/home/([^/:\s]+)", text)
+        yield from re.findall(r"/Users/([^/:\n]+)", text)  # of Windows, where names may hold blanks
 
 
 def _questions(host: Host) -> Iterator[tuple[Any, ...]]:

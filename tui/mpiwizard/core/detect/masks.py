@@ -11,6 +11,7 @@ import ipaddress
 import json
 import re
 from collections.abc import Iterable
+from functools import partial
 
 HOST_FILES = ("/proc/sys/kernel/hostname", "/etc/hostname")
 GENERIC_HOSTS = frozenset(
@@ -38,6 +39,9 @@ _MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![
 _LONG_MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){7,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")  # InfiniBand
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\d)")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
+_NUMBERS = (
+    (_UUID, "serial numbers"), (_LONG_HEX, "serial numbers"), (_LONG_MAC, "addresses"), (_MAC, "addresses"),
+)  # fmt: skip
 _SECRETS = (
     re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL),
     re.compile(r"\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{20,}(?: \S+)?"),
@@ -82,6 +86,8 @@ class Masks:
             return self._note("serial numbers", text, re.sub(r"\w", "x", text))
         if source in HOST_FILES and text.strip().lower() not in GENERIC_HOSTS:
             return self._note("host names", text, "host-1\n")
+        if source == "/proc/cpuinfo":
+            text = re.sub(r"(?m)^(Serial\s*:\s*)\w+", r"\g<1>0", text)
         if source == "/proc/net/route":
             return re.sub(r"\b[0-9A-F]{8}\b", lambda found: self._hex_address(found[0]), text)
         if source == "/proc/net/if_inet6":
@@ -96,12 +102,18 @@ class Masks:
         for secret in _SECRETS:
             text = secret.sub(lambda found: self._note("keys and passwords", found[0], "REPLACED"), text)
         for pattern, name in self._names:
-            text = pattern.sub(lambda found, name=name: self._note(f"{name[:4]} names", found[0], name), text)
-        for pattern, kind in ((_UUID, "serial numbers"), (_LONG_HEX, "serial numbers"), (_LONG_MAC, "addresses"),
-                              (_MAC, "addresses")):  # fmt: skip
-            text = pattern.sub(lambda found, kind=kind: self._note(kind, found[0], self._scrambled(found[0])), text)
+            kind = f"{name.partition('-')[0]} names"
+            text = pattern.sub(partial(self._named, kind, name), text)
+        for pattern, kind in _NUMBERS:
+            text = pattern.sub(partial(self._numbered, kind), text)
         text = _IPV6.sub(lambda found: self._address6(found[0]), text)
         return _IPV4.sub(lambda found: self._address(found[0], everywhere), text)
+
+    def _named(self, kind: str, name: str, found: re.Match[str]) -> str:
+        return self._note(kind, found[0], name)
+
+    def _numbered(self, kind: str, found: re.Match[str]) -> str:
+        return self._note(kind, found[0], self._scrambled(found[0]))
 
     def _note(self, kind: str, before: str, after: str) -> str:
         if before != after:

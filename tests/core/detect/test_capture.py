@@ -1,0 +1,196 @@
+"""A capture holds what detection needs to conclude the same again, and nothing that names somebody."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.core.detect.boxes import MACHINES, box, context_of
+
+from mpiwizard.core.context import Context, Folders, Wishes
+from mpiwizard.core.detect import detect
+from mpiwizard.core.detect.capture import capture, kept_variables
+from mpiwizard.core.detect.masks import Masks
+from mpiwizard.core.detect.model import Fact, Machine
+from mpiwizard.core.errors import ExitCode, WizardError
+from mpiwizard.core.host import RealHost
+from mpiwizard.core.recordings import RecordedHost, find_recording
+
+ALL = sorted(path.name for path in MACHINES.iterdir() if path.is_dir())
+
+
+def replay(archive: Path, scratch: Path) -> Machine:
+    scratch.mkdir()
+    return detect(Context.of_recording(find_recording(archive, scratch)), Wishes())
+
+
+def unpacked(archive: Path) -> str:
+    """All names and contents of an archive."""
+    with tarfile.open(archive) as opened:
+        parts = [member.name + member.linkname for member in opened]
+        for member in opened:
+            if file := opened.extractfile(member) if member.isfile() else None:
+                parts.append(file.read().decode("utf-8", "replace"))
+    return "\n".join(parts)
+
+
+def told(fact: Fact) -> tuple[str, str, str]:
+    """What must be the same although names and addresses are others: id, state, and kind of value."""
+    return fact.id, fact.state, type(fact.value).__name__
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_from_a_capture_the_same_is_concluded(name: str, tmp_path: Path) -> None:
+    context = context_of(RecordedHost(MACHINES / name))
+    kept = capture(context, tmp_path / "box.tar.gz")
+    again = replay(tmp_path / "box.tar.gz", tmp_path / "scratch")
+    assert [told(fact) for fact in again.facts] == [told(fact) for fact in kept.machine.facts]
+    assert again.headline == kept.machine.headline
+    for fact_id in ("platform.layer", "platform.virtualisation", "platform.provider", "platform.instance", "cpu.usable",
+                    "kernel.single_copy", "cpu.slots", "network.fabric", "memory.shm"):  # fmt: skip
+        assert again.value(fact_id) == kept.machine.value(fact_id), fact_id
+
+
+def test_a_capture_of_this_box_is_replayed(tmp_path: Path) -> None:
+    folders = Folders(tmp_path / "state", tmp_path / "cache", tmp_path / "config")
+    kept = capture(Context(RealHost(), folders, offline=True, patience=20), tmp_path / "box.tar.gz")
+    again = replay(tmp_path / "box.tar.gz", tmp_path / "scratch")
+    assert again.headline == kept.machine.headline
+    assert {fact.id for fact in again.facts} == {fact.id for fact in kept.machine.facts}
+    assert "/proc/cpuinfo" in kept.files
+    assert "PATH" in kept.variables
+
+
+SECRET_BOX = {
+    "/proc/sys/kernel/hostname": "curie.lab.example.edu\n",
+    "/etc/hostname": "curie\n",
+    "/etc/hosts": "127.0.0.1 localhost\n203.0.113.77 curie.lab.example.edu curie\n10.20.30.40 filer01\n",
+    "/etc/passwd": "root:x:0:0:root:/root:/bin/sh\nmarie:x:1000:1000:Marie Sklodowska,,,:/home/marie:/bin/sh\n",
+    "/proc/self/status": "Name:\tx\nUid:\t1000\t1000\t1000\t1000\nCpus_allowed_list:\t0-1\n",
+    "/proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu hypervisor\nSerial\t\t: 10000000deadbeef\n",
+    "/sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
+    "/sys/class/dmi/id/product_uuid": "ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8\n",
+    "/sys/class/dmi/id/product_serial": "ec2a1b2c-3d4e-5f60-7182-93a4b5c6d7e8\n",
+    "/sys/class/dmi/id/chassis_asset_tag": "INVENTORY-4711\n",
+    "/proc/1/environ": "container=lxc\0DATABASE_PASSWORD=hunter22\0",
+    "/proc/net/route": (
+        "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
+        "eth0\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+        "eth0\t0001A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+    ),
+    "/proc/net/fib_trie": "Local:\n  |-- 192.168.1.23\n     /32 host LOCAL\n",
+    "/proc/net/if_inet6": "20010db8000000000000000000004711 02 40 00 80     eth0\n",
+    "/sys/class/net/eth0/type": "1\n",
+    "/sys/class/net/eth0/flags": "0x1003\n",
+    "/sys/class/net/eth0/address": "02:42:ac:11:00:02\n",
+    "/proc/self/mountinfo": (
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
+        "2 1 0:40 / /home rw - nfs4 filer01.lab.example.edu:/export/home rw,addr=10.20.30.40\n"
+    ),
+    "/run/cloud-init/instance-data.json": json.dumps(
+        {"v1": {"cloud_name": "aws", "instance_type": "c6i.large", "local_hostname": "curie",
+                "public_ssh_keys": ["ssh-ed25519 " + "A" * 60 + " marie@laptop"]}}
+    ),
+}  # fmt: skip
+SECRETS = (
+    "curie", "lab.example", "marie", "Sklodowska", "filer01", "192.168.1.23", "192.168.1.1", "0101A8C0", "10.20.30.40",
+    "203.0.113.77", "2001:db8::4711", "000000004711", "02:42:ac:11:00:02", "a1b2c", "INVENTORY", "4711", "hunter22",
+    "hf_verysecret", "s3cr3t", "ssh-ed25519 AAAA",
+)  # fmt: skip
+
+
+def test_nothing_that_names_somebody_is_in_a_capture(tmp_path: Path) -> None:
+    environment = {
+        "HOME": "/home/marie",
+        "USER": "marie",
+        "PATH": "/home/marie/bin:/mnt/c/Users/Marie Sklodowska/bin:/usr/bin",
+        "UCX_TOKEN": "hf_verysecret",
+        "OMPI_MCA_btl_tcp_if_include": "192.168.1.0/24",
+        "SLURM_JOB_NODELIST": "curie[1-4]",
+        "AWS_SECRET_ACCESS_KEY": "hf_verysecret",
+        "FI_PROXY": "http://marie:s3cr3t@proxy.lab.example.edu:3128",
+    }
+    commands = {"ip -json addr": {"output": '[{"ifname": "eth0", "addr_info": [{"local": "192.168.1.23", "prefixlen": 24}]}]'}}
+    host = box(tmp_path / "box", SECRET_BOX, commands, environment)
+    kept = capture(context_of(host), tmp_path / "out.tar.gz")
+    everything = unpacked(tmp_path / "out.tar.gz")
+    assert [secret for secret in SECRETS if secret.lower() in everything.lower()] == []
+    assert kept.replaced.keys() >= {"host names", "user names", "addresses", "serial numbers"}
+    again = replay(tmp_path / "out.tar.gz", tmp_path / "scratch")
+    assert (again.value("platform.provider"), again.value("platform.layer")) == ("aws", "lxc")
+    include = ipaddress.ip_network(again.value("network.include"))
+    assert include.prefixlen == 24 and include.is_private
+
+
+def test_versions_are_no_addresses() -> None:
+    masks = Masks([], [], b"key")
+    for text in ("5.15.153.1-microsoft-standard-WSL2", "gcc (GCC) 13.2.1 20240912", "Open MPI v4.1.4", "std::vector"):
+        assert masks.plain(text) == text
+
+
+def test_a_name_that_tells_nothing_stays() -> None:
+    masks = Masks(["ubuntu", "localhost"], ["root", "ec2-user"], b"key")
+    assert masks.plain("ubuntu root ec2-user") == "ubuntu root ec2-user"
+
+
+addresses = st.builds(ipaddress.IPv4Address, st.integers(0, 2**32 - 1))
+
+
+@given(
+    st.sampled_from(["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"]),
+    st.integers(0),
+    st.integers(0),
+    st.binary(min_size=1, max_size=8),
+)
+@settings(max_examples=100)
+def test_addresses_of_one_network_stay_in_one_network(kind: str, one: int, other: int, key: bytes) -> None:
+    network = ipaddress.ip_network(kind)
+    first, second = (network[number % (network.num_addresses - 2) + 1] for number in (one, other))
+    masks = Masks([], [], key)
+    masked = [ipaddress.ip_address(masks.plain(str(address))) for address in (first, second)]
+    assert all(address in network for address in masked)
+    for length in (16, 20, 24):
+        together = [ipaddress.ip_network((address, length), strict=False) for address in (first, second)]
+        if together[0] == together[1]:
+            same = {ipaddress.ip_network((address, length), strict=False) for address in masked}
+            assert len(same) == 1
+
+
+@given(st.text(), st.sampled_from(["/etc/hosts", "/proc/net/route", "/run/cloud-init/instance-data.json", "ip addr"]))
+@settings(max_examples=100)
+def test_whatever_a_file_holds_masking_ends(text: str, source: str) -> None:
+    assert isinstance(Masks(["curie"], ["marie"], b"key").text(text, source), str)
+
+
+@given(st.lists(addresses, min_size=1, max_size=4))
+@settings(max_examples=100)
+def test_no_address_comes_through_but_those_that_tell_nothing(found: list[ipaddress.IPv4Address]) -> None:
+    masks = Masks([], [], b"a fixed key: one address in 65,536 is replaced by itself")
+    text = masks.text("".join(f"{address} name\n" for address in found), "/etc/hosts")
+    for address in found:
+        if f"{address} " in text:  # loopback, netmasks and multicast, networks
+            number = int(address)
+            assert address.is_loopback or number >> 29 == 7 or number >> 24 == 0 or not number & 0xFF
+
+
+def test_only_variables_that_detection_looks_at_are_kept() -> None:
+    variables = {"PATH": "/usr/bin", "EDITOR": "vi", "FI_PROVIDER": "efa", "FI_AUTH_KEY": "x", "GITHUB_TOKEN": "x"}
+    assert set(kept_variables(variables, Masks([], [], b"key"))) == {"PATH", "FI_PROVIDER"}
+
+
+def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "out.tar.gz").write_text("mine")
+    with pytest.raises(WizardError) as caught:
+        capture(context_of(box(tmp_path / "box", {"/proc/version": "Linux"})), tmp_path / "out.tar.gz")
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert (tmp_path / "out.tar.gz").read_text() == "mine"
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(WizardError, match="cannot be written"):
+        capture(context_of(box(tmp_path / "box", {"/proc/version": "Linux"})), tmp_path / "no" / "out.tar.gz")
