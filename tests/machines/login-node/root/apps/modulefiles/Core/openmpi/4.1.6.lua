@@ -1,0 +1,1 @@
+-- openmpi/4.1.6.lua

@@ -1,0 +1,1 @@
+-- openmpi/5.0.3.lua
