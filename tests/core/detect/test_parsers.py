@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.detect.boxes import look
 
-from mpiwizard.core.detect import network, platform, system, tools
+from mpiwizard.core.detect import platform, system, tools
 from mpiwizard.core.detect.cgroups import parse_cgroups, parse_cpu_max
 from mpiwizard.core.detect.cpu import parse_cpu_list, usable_cpus
 from mpiwizard.core.detect.disk import Space, parse_df
@@ -25,8 +25,7 @@ from mpiwizard.core.recordings import RecordedHost
 
 PARSERS = (
     parse_mountinfo, parse_cgroups, parse_cpu_max, parse_cpu_list, parse_df, parse_meminfo, parse_parameters,
-    system.parse_os_release, platform.wsl_version, network.parse_routes, network.parse_local_addresses,
-    network.addresses_by_ip, parse_trial, tools.parse_version, classify_launcher,
+    system.parse_os_release, platform.wsl_version, parse_trial, tools.parse_version, classify_launcher,
 )  # fmt: skip
 
 kernel_words = st.sampled_from(
@@ -106,18 +105,6 @@ def test_os_release_values_come_back_as_they_were_quoted(values: dict[str, str])
     values = {name: " ".join(value.split()) for name, value in values.items()}
     text = "".join(f'{name}="{value}"\n' for name, value in values.items())
     assert system.parse_os_release(text) == values
-
-
-def test_the_default_route_with_the_lowest_metric_counts() -> None:
-    routes = network.parse_routes(
-        "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT\n"
-        "wlan0 00000000 0100A8C0 0003 0 0 600 00000000 0 0 0\n"
-        "eth0 00000000 0101A8C0 0003 0 0 100 00000000 0 0 0\n"
-        "down0 00000000 0101A8C0 0000 0 0 1 00000000 0 0 0\n"
-        "eth0 0001A8C0 00000000 0001 0 0 100 00FFFFFF 0 0 0\n"
-    )
-    assert network.default_interface(routes) == "eth0"
-    assert str(routes[-1].network) == "192.168.1.0/24"
 
 
 def test_a_file_system_with_blanks_in_its_name_has_its_space_read() -> None:

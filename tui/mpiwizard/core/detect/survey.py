@@ -8,7 +8,25 @@ from threading import Thread
 from time import monotonic
 
 from mpiwizard.core.context import Context, Wishes
-from mpiwizard.core.detect import cpu, hazards, installations, kernel, memory, network, platform, storage, system, tools
+from mpiwizard.core.detect import (
+    cpu,
+    fabric,
+    hazards,
+    hostname,
+    installations,
+    interfaces,
+    kernel,
+    libraries,
+    memory,
+    network,
+    platform,
+    rights,
+    routes,
+    single_copy,
+    storage,
+    system,
+    tools,
+)
 from mpiwizard.core.detect.facts import Probe, Survey, labels, unknown_fact
 from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Fact, Machine, check_fact
@@ -21,9 +39,16 @@ PROBES: tuple[Probe, ...] = (
     *platform.PROBES,
     *system.PROBES,
     *kernel.PROBES,
+    *rights.PROBES,
+    *single_copy.PROBES,
     *cpu.PROBES,
     *memory.PROBES,
+    *interfaces.PROBES,
+    *routes.PROBES,
     *network.PROBES,
+    *hostname.PROBES,
+    *fabric.PROBES,
+    *libraries.PROBES,
     *tools.PROBES,
     *installations.PROBES,
     *hazards.PROBES,
