@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.detect.boxes import look
 
-from mpiwizard.core.detect import platform, system, tools
+from mpiwizard.core.detect import marks, system, tools
 from mpiwizard.core.detect.cgroups import parse_cgroups, parse_cpu_max
 from mpiwizard.core.detect.cpu import parse_cpu_list, usable_cpus
 from mpiwizard.core.detect.disk import Space, parse_df
@@ -25,7 +25,7 @@ from mpiwizard.core.recordings import RecordedHost
 
 PARSERS = (
     parse_mountinfo, parse_cgroups, parse_cpu_max, parse_cpu_list, parse_df, parse_meminfo, parse_parameters,
-    system.parse_os_release, platform.wsl_version, parse_trial, tools.parse_version, classify_launcher,
+    system.parse_os_release, marks.wsl_version, parse_trial, tools.parse_version, classify_launcher,
 )  # fmt: skip
 
 kernel_words = st.sampled_from(

@@ -10,7 +10,7 @@ from tests.core.detect.boxes import NOW, box, look
 from mpiwizard.core.detect.cgroups import group_folders
 from mpiwizard.core.detect.installations import classify_launcher
 from mpiwizard.core.detect.kernel import classify_cma
-from mpiwizard.core.detect.platform import wsl_version
+from mpiwizard.core.detect.marks import wsl_version
 from mpiwizard.core.detect.system import clock_skew
 from mpiwizard.core.detect.tools import parse_version
 

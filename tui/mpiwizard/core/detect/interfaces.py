@@ -12,8 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, first_line, make_fact, unknown_fact, whole_number
+from mpiwizard.core.detect.marks import wsl_version
 from mpiwizard.core.detect.model import Fact
-from mpiwizard.core.detect.platform import wsl_version
 from mpiwizard.core.detect.routes import parse_routes
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _, ngettext
