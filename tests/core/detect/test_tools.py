@@ -8,10 +8,12 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.core.detect.boxes import box, context_of, look
 
 from mpiwizard.core.context import Wishes
-from mpiwizard.core.detect import system, tools
+from mpiwizard.core.detect import development, system, tools
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.detect.survey import survey_machine
 from mpiwizard.core.host import RealHost
@@ -159,3 +161,126 @@ def test_ccache_is_in_use_by_the_variable_or_in_the_compilers_place(
     fact = look(host).fact("tool.ccache")
     assert fact.text == text
     assert bool(fact.action) == ("not in use" in text)
+
+
+# --- development files of libraries ------------------------------------------------------------------
+
+PC = "prefix=/usr\nexec_prefix=${prefix}\nlibdir=${prefix}/lib/x86_64-linux-gnu\nincludedir=${prefix}/include\n\n"
+HWLOC = {
+    "/usr/include/hwloc.h": "#define HWLOC_API_VERSION 0x00020800\n",
+    "/usr/include/x86_64-linux-gnu/hwloc/autogen/config.h": '#define HWLOC_VERSION "2.9.0"\n'
+    "#define HWLOC_VERSION_MAJOR 2\n",
+    "/usr/lib/x86_64-linux-gnu/pkgconfig/hwloc.pc": PC + "Name: hwloc\nVersion: 2.9.0\n",
+}
+LIBEVENT = {
+    "/usr/include/event2/event.h": "",
+    "/usr/include/event2/event-config.h": "#define EVENT__NUMERIC_VERSION 0x02010c00\n\n"
+    '#define EVENT__VERSION "2.1.12-stable"\n',
+}
+PMIX_FOLDER = "/usr/lib/x86_64-linux-gnu/pmix2"
+PMIX = {
+    f"{PMIX_FOLDER}/include/pmix.h": "",
+    f"{PMIX_FOLDER}/include/pmix_version.h": "#define PMIX_VERSION_MAJOR 4L\n#define PMIX_VERSION_MINOR 2L\n"
+    "#define PMIX_VERSION_RELEASE 2L\n#define PMIX_NUMERIC_VERSION 0x00040202\n",
+    "/usr/lib/x86_64-linux-gnu/pkgconfig/pmix.pc": f"prefix={PMIX_FOLDER}\nincludedir={PMIX_FOLDER}/include\n"
+    "Name: pmix\nVersion: 4.2.2rc2\n",
+}  # as Debian 12 has them
+
+
+@pytest.mark.parametrize(
+    ("library", "files", "value"),
+    [
+        ("hwloc", HWLOC, {"prefix": "/usr", "version": "2.9.0"}),
+        ("libevent", LIBEVENT, {"prefix": "/usr", "version": "2.1.12-stable"}),
+        ("pmix", PMIX, {"prefix": PMIX_FOLDER, "version": "4.2.2"}),
+        (
+            "pmix",
+            {
+                path.replace(f"{PMIX_FOLDER}/include", "/usr/include"): text
+                for path, text in PMIX.items()
+                if ".h" in path
+            },
+            {"prefix": "/usr", "version": "4.2.2"},
+        ),
+        (
+            "hwloc",  # headers for several architectures: the version is in a file of another name
+            {"/usr/include/hwloc.h": "", "/usr/lib64/pkgconfig/hwloc.pc": "Version: 2.4.1\n"},
+            {"prefix": "/usr", "version": "2.4.1"},
+        ),
+        ("hwloc", {"/usr/lib/x86_64-linux-gnu/libhwloc.so.15": ""}, None),
+        ("hwloc", {"/usr/lib64/pkgconfig/hwloc.pc": "Version: 2.4.1\n"}, None),
+    ],
+)
+def test_development_files_are_found_with_their_version(
+    tmp_path: Path, library: str, files: dict[str, str], value: dict[str, str] | None
+) -> None:
+    fact = look(box(tmp_path, {**DEBIAN, **files})).fact(f"tool.{library}")
+    assert fact.value == value
+    assert fact.state == "info"
+    assert value is None or (value["version"].partition("-")[0] in fact.raw or "VERSION_MINOR 2L" in fact.raw)
+
+
+def test_development_files_of_the_active_conda_environment_count(tmp_path: Path) -> None:
+    files = {
+        "/home/ada/miniconda3/envs/mpi/include/hwloc.h": "",
+        "/home/ada/miniconda3/envs/mpi/include/hwloc/autogen/config.h": '#define HWLOC_VERSION "2.11.2"\n',
+    }
+    host = box(tmp_path, files, environment={"CONDA_PREFIX": "/home/ada/miniconda3/envs/mpi"})
+    assert look(host).value("tool.hwloc") == {"prefix": "/home/ada/miniconda3/envs/mpi", "version": "2.11.2"}
+
+
+@pytest.mark.parametrize(
+    ("library", "version", "stops"),
+    [
+        ("pmix", "4.2.2", True),
+        ("pmix", "4.2.4", False),
+        ("pmix", "5.0.3", False),
+        ("hwloc", "2.12.0", False),
+        ("hwloc", "3.0.0", True),
+        ("libevent", "2.1.12-stable", False),
+    ],
+)
+def test_a_library_that_stops_the_build_of_somebody_else_is_named_and_harmless_for_us(
+    tmp_path: Path, library: str, version: str, stops: bool
+) -> None:
+    header = {"pmix": "pmix.h", "hwloc": "hwloc.h", "libevent": "event2/event.h"}[library]
+    files = {f"/usr/include/{header}": "", f"/usr/lib64/pkgconfig/{library}.pc": f"Version: {version}\n"}
+    fact = look(box(tmp_path, {**DEBIAN, **files})).fact(f"tool.{library}")
+    assert ("stops" in fact.meaning) == stops
+    assert fact.action.endswith(f"--with-{library}=internal")
+    assert fact.state == "info"
+
+
+# --- whatever a file or a program may say -------------------------------------------------------------
+
+words = st.sampled_from(
+    ["#define PMIX_VERSION_MAJOR ", "#define PMIX_VERSION_MINOR ", "#define PMIX_VERSION_RELEASE 2L", "4L", "\n", "²",
+     '#define HWLOC_VERSION "', '"', "#define EVENT__VERSION ", "prefix", "=", "${prefix}", "${", "}", "Version:", "(",
+     "(GNU libtool) ", "1.2", "our $VERSION = '", "'", "v", "-"]
+)  # fmt: skip
+texts = st.one_of(st.text(), st.lists(words).map("".join), st.lists(words).map(" ".join))
+
+
+@settings(max_examples=100)
+@given(text=texts)
+def test_no_text_makes_a_parser_fail(text: str) -> None:
+    assert isinstance(tools.parse_version(text), str)
+    assert all(isinstance(value, str) for value in development.parse_pc(text).values())
+    for library in development.LIBRARIES:
+        assert isinstance(development.parse_macros(library, text), str)
+
+
+@settings(max_examples=100)
+@given(st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)))
+def test_a_version_comes_back_from_the_macros_it_was_written_in(numbers: tuple[int, int, int]) -> None:
+    names = ("MAJOR", "MINOR", "RELEASE")
+    text = "".join(f"#define PMIX_VERSION_{name} {number}L\n" for name, number in zip(names, numbers, strict=True))
+    pmix = next(library for library in development.LIBRARIES if library.name == "pmix")
+    assert development.parse_macros(pmix, text) == ".".join(map(str, numbers))
+
+
+def test_variables_of_a_pkg_config_file_are_filled_in_and_a_circle_ends() -> None:
+    values = development.parse_pc("a=/opt\nb=${a}/lib\nc=${c}${c}\nVersion: 1.2 # of today\n")
+    assert (values["b"], values["Version"]) == ("/opt/lib", "1.2")
+    text = "x=yy\n" + "x=${x}${x}\n" * 60
+    assert len(development.parse_pc(text)["x"]) <= 4096

@@ -10,6 +10,7 @@ from time import monotonic
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect import (
     cpu,
+    development,
     fabric,
     hazards,
     hostname,
@@ -18,6 +19,7 @@ from mpiwizard.core.detect import (
     kernel,
     libraries,
     memory,
+    module_files,
     network,
     platform,
     rights,
@@ -50,6 +52,8 @@ PROBES: tuple[Probe, ...] = (
     *fabric.PROBES,
     *libraries.PROBES,
     *tools.PROBES,
+    *development.PROBES,
+    *module_files.PROBES,
     *installations.PROBES,
     *hazards.PROBES,
     *storage.PROBES,
