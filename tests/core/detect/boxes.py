@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,9 @@ from typing import Any
 from mpiwizard.core.context import Context, Folders, Wishes
 from mpiwizard.core.detect import detect
 from mpiwizard.core.detect.model import Machine
-from mpiwizard.core.host import Host
-from mpiwizard.core.recordings import RecordedHost, command_file
+from mpiwizard.core.detect.survey import survey_machine
+from mpiwizard.core.host import Host, Result
+from mpiwizard.core.recordings import RecordedHost, RememberingHost, command_file
 
 MACHINES = Path(__file__).resolve().parents[2] / "machines"
 NOW = 1_700_000_000.0  # what our clock says; a recorded hardware clock is compared with it
@@ -56,3 +57,48 @@ def box(
 def look(host: Host, wishes: Wishes | None = None) -> Machine:
     """What detection says of a box."""
     return detect(context_of(host), wishes or Wishes())
+
+
+Question = tuple[str, ...]  # (`read`, path) or (`run`, word, …)
+
+
+@cache
+def questions(name: str) -> dict[Question, str]:
+    """The files and commands that detection asks tests/machines/<name> for and gets, with their text."""
+    host = RememberingHost(RecordedHost(MACHINES / name))
+    survey_machine(context_of(host), Wishes(), None, host=host)
+    texts = {}
+    for question, answer in host.answers().items():
+        if question[0] == "read" and answer is not None:
+            texts[question] = answer
+        elif question[0] == "run" and answer.status != 127:
+            texts[question] = answer.output
+    return texts
+
+
+class DamagedHost(RecordedHost):
+    """A recorded machine of which some files and outputs hold other bytes, are gone (None), or are folders."""
+
+    def __init__(self, folder: Path, damage: Mapping[Question, bytes | None], folders: Sequence[str] = ()) -> None:
+        super().__init__(folder)
+        self._damage = {
+            question: None if text is None else text.decode("utf-8", "replace") for question, text in damage.items()
+        }
+        self._folders = frozenset(folders)
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        if path in self._folders:
+            return None
+        question = ("read", path)
+        return self._damage[question] if question in self._damage else super().read(path, limit)
+
+    def exists(self, path: str) -> bool:
+        gone = ("read", path) in self._damage and self._damage["read", path] is None
+        return path in self._folders or (not gone and super().exists(path))
+
+    def run(self, argv: Sequence[str], **options: Any) -> Result:
+        question = ("run", *argv)
+        if question not in self._damage:
+            return super().run(argv, **options)
+        text = self._damage[question]
+        return Result(127, errors=f"{argv[0]}: not found") if text is None else Result(0, text)
