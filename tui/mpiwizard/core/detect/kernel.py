@@ -173,8 +173,10 @@ def read_yama(survey: Survey) -> Iterator[Fact]:
         return
     text = survey.host.read(YAMA)
     scope = whole_number(text)
-    if scope is None:
-        yield unknown_fact("kernel.yama", _("it holds no number"), read_from=YAMA, raw=text or "", see_yourself=see)
+    if scope is None or not 0 <= scope <= 9:
+        yield unknown_fact(
+            "kernel.yama", _("it holds no number that Yama has"), read_from=YAMA, raw=text or "", see_yourself=see
+        )
         return
     yield make_fact(
         "kernel.yama",

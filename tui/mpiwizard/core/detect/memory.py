@@ -46,7 +46,7 @@ def parse_transparent(text: str) -> str:
 
 def parse_memlock(text: str) -> int | str | None:
     """The soft limit of locked memory in /proc/self/limits, in bytes or `unlimited`; None when it has none."""
-    found = re.search(r"^Max locked memory\s+(unlimited|[0-9]{1,20})\s", text, re.MULTILINE)
+    found = re.search(r"^Max locked memory\s+(unlimited|[0-9]{1,18})\s", text, re.MULTILINE)
     return None if found is None else "unlimited" if found[1] == "unlimited" else int(found[1])
 
 
@@ -56,7 +56,7 @@ def swap_limit(host: Host) -> tuple[int, str] | None:
     for folder in group_folders(host, "memory"):
         limit = whole_number(host.read(f"{folder}/memory.swap.max"))  # version 2; "max" is no limit
         if limit is not None:
-            found.append((limit, f"{folder}/memory.swap.max"))
+            found.append((max(limit, 0), f"{folder}/memory.swap.max"))
         both = whole_number(host.read(f"{folder}/memory.memsw.limit_in_bytes"))  # version 1: memory and swap
         alone = whole_number(host.read(f"{folder}/memory.limit_in_bytes"))
         if both is not None and alone is not None:
@@ -152,21 +152,23 @@ def read_swap(survey: Survey) -> Iterator[Fact]:
         shown = _("none")
     elif not ours:
         shown = _("none for this control group, {total} on the box").format(total=memory(total))
-    else:
+    elif free < total:
         shown = _("{total}, {used} in use").format(total=memory(ours), used=memory(total - free))
-    meaning = _(
-        "A rank that waits for a page from the disk makes all others wait: no measurement holds while it swaps."
-    )
-    if total and survey.found.value("platform.layer") == "wsl2":
+    else:
+        shown = _("{total}, none in use").format(total=memory(ours))
+    meaning = _("A rank that waits for a page from the disk holds up all others: what is measured then does not count.")
+    if survey.found.value("platform.layer") == "wsl2":
         meaning += " " + _("WSL keeps it in a file on the Windows side; swap= in .wslconfig sets its size.")
+    read_from, raw = [_MEMINFO], [lines_with("^Swap(Total|Free):", text)]
+    if limit:
+        read_from.append(limit[1])
+        raw.append(f"{limit[1]}: {limit[0]}")
     yield make_fact(
         "memory.swap",
-        {"total": total, "free": free, "limit": limit[0] if limit else None},
+        {"total": total, "free": free, "limit": ours if limit else None},
         shown,
-        read_from=f"{_MEMINFO}, {limit[1]}" if limit else _MEMINFO,
-        raw="\n".join(
-            filter(None, (lines_with("^Swap(Total|Free):", text), f"{limit[1]}: {limit[0]}" if limit else ""))
-        ),
+        read_from=", ".join(read_from),
+        raw="\n".join(raw),
         see_yourself="free -h; swapon --show",
         meaning=meaning if ours else "",
     )
@@ -187,11 +189,11 @@ def read_shm(survey: Survey) -> Iterator[Fact]:
     ranks = survey.found.value("cpu.usable", 1)
     surely, at_most = space.free // LARGE_SEGMENT, space.free // SEGMENT
     tight = surely < ranks
-    text = _("{free} free of {size}").format(free=memory(space.free), size=memory(space.size))
+    text = _("{free} of {size} free").format(free=memory(space.free), size=memory(space.size))
     if tight:
-        room = ngettext("room for {least} to {most} rank", "room for {least} to {most} ranks", at_most)
+        room = ngettext("{least} to {most} rank fits", "{least} to {most} ranks fit", at_most)
     else:
-        room = ngettext("room for {least} rank", "room for {least} ranks", surely)
+        room = ngettext("{least} rank fits", "{least} ranks fit", surely)
     meaning = _("Ranks of this box talk through it, each with a segment of 4 MiB, or 16 MiB in builds with XPMEM.")
     if tight:
         meaning += " " + _("With {ranks} ranks a job aborts or becomes slow where the room ends.").format(ranks=ranks)
@@ -221,7 +223,7 @@ def _more_shm(layer: str | None, ranks: int, size: int, at_most: int) -> str:
     else:
         action = f"sudo mount -o remount,size={wanted}g /dev/shm"
     if at_most >= ranks:
-        smaller = "--mca btl_vader_segment_size {0} (4.x), --mca btl_sm_segment_size {0} (5.x)".format(SEGMENT)
+        smaller = f"--mca btl_vader_segment_size {SEGMENT} (4.x), --mca btl_sm_segment_size {SEGMENT} (5.x)"
         action += " " + _("Or make do with small segments: mpirun {options}").format(options=smaller)
     return action
 
