@@ -266,7 +266,9 @@ def read_memlock(survey: Survey) -> Iterator[Fact]:
         yield unknown_fact("memory.memlock", why, read_from=_LIMITS, see_yourself=see)
         return
     limited = limit != "unlimited"
-    matters = limited and bool(survey.found.value("network.fabric"))
+    fabric = survey.found.value("network.fabric", [])
+    # RDMA over Ethernet, or by software: many ordinary machines of clouds have it, and their jobs do not use it.
+    matters = limited and any(not device.endswith(("RoCE", "iWARP")) for device in fabric)
     yield make_fact(
         "memory.memlock",
         limit if limited else None,
