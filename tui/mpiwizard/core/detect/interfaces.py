@@ -30,7 +30,7 @@ _VIRTUAL_CARDS = (  # drivers of the clouds and hypervisors, as sysfs names them
 _FUNCTIONS = ("iavf", "igbvf", "ixgbevf", "i40evf")  # drivers of virtual functions, seen from inside a machine
 _LEAD_OUT = ("physical", "virtual-card", "virtual-function", "infiniband", "bond", "vlan", "wireless")
 _DOCKER = re.compile(r"docker\d|docker_gwbridge|br-[0-9a-f]{12}$")
-_BRIDGES = ("virbr", "cni", "flannel", "br-", "podman", "lxdbr", "lxcbr")  # who made them left no other sign
+_BRIDGES = ("virbr", "cni", "br-", "podman", "lxdbr", "lxcbr")  # who made them left no other sign
 _VPN = re.compile(r"(wg|tailscale|zt|nordlynx|proton|tun|ppp|ipsec|utun)\w*$")
 _EDGES = ("veth", "cali", "lxc")  # names that container engines give to the end of a pair
 
