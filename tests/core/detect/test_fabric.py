@@ -17,6 +17,7 @@ from tests.core.detect.boxes import box, context_of, recorded
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import fabric, libraries
 from mpiwizard.core.detect.facts import Survey
+from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.detect.survey import survey_machine
 from mpiwizard.core.host import Host, RealHost
@@ -88,6 +89,7 @@ def test_a_software_device_that_udev_renamed_is_known_by_its_parent(tmp_path: Pa
     fact = look(rdma_box(tmp_path, files, {"rocep0s3": "mlx5_core"})).fact("network.fabric")
     assert fact.value == ["rocep0s3: Soft-RoCE"]
     assert "no faster than TCP" in fact.meaning
+    assert headline(Machine((fact,))).endswith("no fast fabric")
 
 
 @pytest.mark.parametrize(("node", "kind"), [("1: CA", "Soft-RoCE"), ("4: RNIC", "Soft-iWARP")])

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from mpiwizard.core.detect.clouds import PROVIDER_NAMES
+from mpiwizard.core.detect.layer import LAYER_NAMES
 from mpiwizard.core.detect.model import Machine
-from mpiwizard.core.detect.platform import LAYER_NAMES, PROVIDER_NAMES, VIRTUALISATION_NAMES
+from mpiwizard.core.detect.virtualisation import VIRTUALISATION_NAMES
 from mpiwizard.core.i18n import _, ngettext
+
+_COPY_NAMES = {"cma": "CMA", "xpmem": "XPMEM", "knem": "KNEM"}  # by the values of kernel.single_copy
 
 
 def headline(machine: Machine) -> str:
@@ -33,7 +37,7 @@ def _box(machine: Machine) -> str:
 def _outer_box(machine: Machine) -> str:
     provider = machine.value("platform.provider", "none")
     if provider != "none":
-        return " ".join(filter(None, (PROVIDER_NAMES[provider], machine.value("platform.instance"))))
+        return " ".join(filter(None, (PROVIDER_NAMES.get(provider, provider), machine.value("platform.instance"))))
     virtualisation = machine.value("platform.virtualisation")
     if virtualisation is None:
         return _("A machine of unknown kind")
@@ -41,7 +45,7 @@ def _outer_box(machine: Machine) -> str:
         return _("Bare metal")
     if virtualisation == "other":
         return _("Virtual machine")
-    return _("Virtual machine ({kind})").format(kind=VIRTUALISATION_NAMES[virtualisation])
+    return _("Virtual machine ({kind})").format(kind=VIRTUALISATION_NAMES.get(virtualisation, virtualisation))
 
 
 def _cores(machine: Machine) -> str:
@@ -56,7 +60,20 @@ def _cores(machine: Machine) -> str:
 
 
 def _copies(machine: Machine) -> str:
-    cma = machine.value("kernel.cma")
+    ways = machine.value("kernel.single_copy")
+    if ways is None:
+        return _copies_by_cma(machine.value("kernel.cma"))
+    four, five = (_COPY_NAMES.get(ways.get(series, "none"), "") for series in ("4", "5"))
+    if four == five:
+        return _("shared memory with {way}").format(way=four) if four else _("shared memory without single copy")
+    if four and five:
+        return _("shared memory with {four} (4.x) or {five} (5.x)").format(four=four, five=five)
+    if four:
+        return _("shared memory with {way} (4.x only)").format(way=four)
+    return _("shared memory with {way} (5.x only)").format(way=five)
+
+
+def _copies_by_cma(cma: str | None) -> str:
     if cma is None:
         return _("shared memory, CMA not tried")
     return _("shared memory without CMA") if cma == "refused" else _("shared memory with CMA")
@@ -66,7 +83,7 @@ def _fabric(machine: Machine) -> str:
     devices = machine.value("network.fabric")
     if devices is None:
         return ""
-    kinds = dict.fromkeys(device.partition(": ")[2] for device in devices)
+    kinds = dict.fromkeys(device.partition(": ")[2] for device in devices if ": Soft-" not in device)
     fast = [kind for kind in kinds if kind != "RoCE"]  # over Ethernet: it may be fast, or not
     if kinds and not fast:
         return _("RDMA over Ethernet, speed not known")
