@@ -16,10 +16,11 @@ from mpiwizard.core.detect import marks, system, tools
 from mpiwizard.core.detect.cgroups import parse_cgroups, parse_cpu_max
 from mpiwizard.core.detect.cpu import parse_cpu_list, usable_cpus
 from mpiwizard.core.detect.disk import Space, parse_df
-from mpiwizard.core.detect.installations import classify_launcher, parse_parameters
+from mpiwizard.core.detect.installations import classify_launcher
 from mpiwizard.core.detect.kernel import parse_trial
 from mpiwizard.core.detect.memory import parse_meminfo
 from mpiwizard.core.detect.mounts import mount_of, parse_mountinfo
+from mpiwizard.core.detect.parameters import parse_parameters
 from mpiwizard.core.host import Result
 from mpiwizard.core.recordings import RecordedHost
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mpiwizard.core.detect.installations import parse_parameters
+from mpiwizard.core.detect.parameters import parse_parameters
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.tune.block import BEGIN, END, other_settings, remove_block, write_block
 

@@ -1,63 +1,26 @@
-"""MPI installations that are already on the box, and settings of theirs that would change every job."""
+"""MPI installations that are already on the box, and what they were built with."""
 
 from __future__ import annotations
 
-import json
 import posixpath
 import re
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
 
-from mpiwizard.core.detect.facts import Probe, Survey, ask, make_fact
-from mpiwizard.core.detect.hazards import windows_folders
+from mpiwizard.core.detect.facts import Probe, Survey, at_once, first_line, lines_with, make_fact, unknown_fact
+from mpiwizard.core.detect.launchers import find_cray, find_launchers
 from mpiwizard.core.detect.model import Fact
-from mpiwizard.core.host import Host
+from mpiwizard.core.host import Host, Result
 from mpiwizard.core.i18n import _
+from mpiwizard.core.installation import cleared_environment
 
-MOST = 12  # launchers that are asked; a cluster can have hundreds below /opt
-PLACES = (  # patterns of prefixes; a star stands for one folder
-    "/usr", "/usr/local", "/usr/local/*", "/usr/lib64/openmpi", "/usr/lib64/mpich", "/usr/lib64/mpi/gcc/*",
-    "/usr/lib/*/openmpi", "/opt/*", "/opt/*/ompi", "/opt/amazon/*", "/opt/intel/oneapi/mpi/*",
-)  # fmt: skip
-
-
-def expand(host: Host, pattern: str) -> list[str]:
-    """The folders a pattern stands for, in the order of their names."""
-    if "*" not in pattern:
-        return [pattern]
-    before, _star, after = pattern.partition("*")
-    folders = [f"{before}{name}{after}" for name in host.list(before.rstrip("/")) if not name.startswith(".")]
-    return [found for folder in folders for found in expand(host, folder)]
-
-
-def own_prefixes(survey: Survey) -> list[str]:
-    """Prefixes mpiwizard has built into, as the plans of its runs tell."""
-    prefixes = []
-    runs = str(survey.folders.runs)
-    for run in survey.host.list(runs):
-        try:
-            plan = json.loads(survey.host.read(f"{runs}/{run}/plan.json") or "")
-            prefixes.append(str(plan["prefix"]))
-        except (ValueError, KeyError, TypeError, RecursionError):
-            continue
-    return prefixes
-
-
-def find_launchers(survey: Survey) -> list[str]:
-    """Paths of mpirun, PATH's first; the same file is named once."""
-    host = survey.host
-    skipped = set(windows_folders(host))  # slow to look at, and no mpirun there is for us
-    path = host.environment.get("PATH", "").split(":")
-    on_path = [folder.rstrip("/") for folder in path if folder.startswith("/") and folder not in skipped]
-    prefixes = [survey.prefix, f"{survey.home}/mpi", f"{survey.home}/mpi/*", *PLACES]
-    elsewhere = [folder for pattern in prefixes if pattern for folder in expand(host, pattern)]
-    launchers = [f"{folder}/mpirun" for folder in on_path]
-    launchers += [f"{prefix}/bin/mpirun" for prefix in (*own_prefixes(survey), *elsewhere)]
-    found: dict[str, str] = {}
-    for launcher in launchers:
-        if host.exists(launcher):
-            found.setdefault(host.resolve(launcher), launcher)
-    return list(found.values())
+MOST = 12  # installations that are asked; a cluster can have hundreds below /opt
+FRAMEWORKS = ("btl", "pml", "mtl", "smsc")  # parts of Open MPI that carry messages
+_COMPONENT = re.compile(r'^mca:(\w+):([\w-]+):version:"component:', re.MULTILINE)
+_MECHANISM = re.compile(
+    r"^mca:btl:vader:param:btl_vader_single_copy_mechanism:enumerator:value:\d+:(\w+)", re.MULTILINE
+)
 
 
 def classify_launcher(output: str) -> tuple[str, str] | None:
@@ -75,74 +38,162 @@ def classify_launcher(output: str) -> tuple[str, str] | None:
     return "other", ""
 
 
+def _ask(host: Host, prefix: str, *argv: str) -> Result:
+    """Ask a program of an installation: without its own libraries first, it could answer for another one."""
+    environment = {**cleared_environment(host, prefix), "LC_ALL": "C"}
+    return host.run(argv, timeout=1.8, environment=environment)
+
+
 def read_installations(survey: Survey) -> Iterator[Fact]:
     host = survey.host
-    launchers = find_launchers(survey)[:MOST]
-    with ThreadPoolExecutor(max_workers=4) as pool:
-        results = list(pool.map(lambda launcher: ask(host, launcher, "--version"), launchers))
-    installations = []
-    for launcher, result in zip(launchers, results, strict=True):
+    launchers = find_launchers(survey)
+    asked = [(posixpath.dirname(posixpath.dirname(launcher)), launcher) for launcher in launchers[:MOST]]
+    results = at_once([partial(_ask, host, prefix, launcher, "--version") for prefix, launcher in asked])
+    installations, raw = [], []
+    for (prefix, launcher), result in zip(asked, results, strict=True):
         kind, release = classify_launcher(result.output) or ("other", "")
-        installations.append(
-            {"prefix": posixpath.dirname(posixpath.dirname(launcher)), "kind": kind, "release": release}
-        )
+        if kind == "MPICH" and host.exists(f"{prefix}/bin/mpiname"):  # a tool that only MVAPICH has
+            kind, release = "MVAPICH", ""  # MVAPICH is a MPICH, and so says the release of that
+        installations.append({"prefix": prefix, "kind": kind, "release": release})
+        raw.append(f"{launcher}: {_telling_line(result)}")
+    for prefix, release in find_cray(host)[:MOST]:
+        installations.append({"prefix": prefix, "kind": "Cray MPICH", "release": release})
+        raw.append(f"{prefix}/include/mpi.h")
     first = host.which("mpirun")
-    shown = ", ".join(
-        _("{kind} {release} in {prefix}").format(**installation).replace("  ", " ") for installation in installations
-    )
+    meaning = ""
+    if first:
+        meaning = _("The one on PATH is {path}. Programs must be started by the MPI they were compiled with.").format(
+            path=first
+        )
     yield make_fact(
         "mpi.installations",
         installations,
-        shown or _("none"),
-        read_from=_("PATH, usual places and the prefixes of earlier runs"),
-        see_yourself="command -v mpirun; mpirun --version",
-        meaning=_("The one on PATH is {path}. Programs must be started by the MPI they were compiled with.").format(
-            path=first
-        )
-        if first
-        else "",
+        _shown(installations, len(launchers) - len(asked)),
+        read_from=_("PATH, modules, conda, Python, usual places and the prefixes of earlier runs"),
+        raw="\n".join(raw),
+        see_yourself="type -a mpirun; mpirun --version; ls -d /opt/*mpi* /usr/lib*/*mpi*",
+        meaning=meaning,
         claims=(7, 8, 41, 52),
     )
 
 
-def parse_parameters(text: str) -> dict[str, str]:
-    """The settings of an MCA parameter file: `name = value`, comments after #."""
-    settings = {}
-    for line in text.splitlines():
-        name, equals, value = line.partition("#")[0].partition("=")
-        if equals and name.strip():
-            settings[name.strip()] = value.strip()
-    return settings
+def _shown(installations: list[dict[str, str]], unasked: int) -> str:
+    shown = [_("{kind} {release} in {prefix}").format(**one).replace("  ", " ") for one in installations[:3]]
+    more = len(installations) - len(shown) + unasked
+    return (", ".join(shown) + (" " + _("and {count} more").format(count=more) if more else "")) or _("none")
 
 
-def read_settings(survey: Survey) -> Iterator[Fact]:
-    """What the person has set for every job, in the environment and in the home folder."""
+def _telling_line(result: Result) -> str:
+    """The line that tells kind and release; the first one when none does."""
+    if result.timed_out:
+        return _("no answer in time")
+    lines = lines_with(r"\(Open MPI\)|\(OpenRTE\)|Intel\(R\) MPI|Version:|HYDRA", result.output)
+    return " ".join(lines.split("\n")[:2]) or first_line(result.output) or first_line(result.errors)
+
+
+# --- what Open MPI was built with ---------------------------------------------------------------------
+
+
+def parse_components(text: str) -> dict[str, list[str]]:
+    """The components in each framework that carries messages, as `ompi_info --parsable` names them."""
+    found: dict[str, list[str]] = {}
+    for framework, name in _COMPONENT.findall(text):
+        if framework in FRAMEWORKS:
+            found.setdefault(framework, []).append(name)
+    return {framework: sorted(set(found[framework])) for framework in FRAMEWORKS if framework in found}
+
+
+def parse_mechanisms(text: str) -> list[str]:
+    """How 4.x can copy between processes, as `ompi_info --param btl vader` lists it; 5.x has components for it."""
+    return sorted(set(_MECHANISM.findall(text)) - {"none"})
+
+
+def parse_configured(text: str) -> str:
+    """The arguments of configure; empty when ompi_info does not tell them."""
+    found = re.search(r"^config:cli:[ \t]*(\S.*)", text, re.MULTILINE)
+    return found[1].strip() if found else ""
+
+
+def read_components(survey: Survey) -> Iterator[Fact]:
     host = survey.host
-    path = f"{survey.home}/.openmpi/mca-params.conf"
-    prefixes = ("OMPI_MCA_", "PMIX_MCA_", "PRTE_MCA_")
-    settings = [
-        {"where": f"${name}", "name": name.partition("_MCA_")[2], "value": value}
-        for name, value in sorted(host.environment.items())
-        if name.startswith(prefixes)
-    ]
-    settings += [
-        {"where": path, "name": name, "value": value} for name, value in parse_parameters(host.read(path) or "").items()
-    ]
+    installations = [one for one in survey.found.value("mpi.installations", []) if one["kind"] == "Open MPI"]
+    see = "ompi_info --parsable | grep -E '^mca:(btl|pml|mtl|smsc):.*component|^config:cli'"
+    if not installations:
+        yield make_fact("mpi.components", [], _("no Open MPI here"), see_yourself=see)
+        return
+    asked = [one for one in installations if host.exists(f"{one['prefix']}/bin/ompi_info")]
+    questions = [_questions(host, one) for one in asked]
+    answers = iter(at_once([question for pair in questions for question in pair]))
+    known, raw = [], []
+    for one, pair in zip(asked, questions, strict=True):
+        results = [next(answers) for _question in pair]
+        if components := parse_components(results[0].output):
+            mechanisms = components.get("smsc", []) or parse_mechanisms(results[-1].output)
+            known.append(
+                {
+                    "prefix": one["prefix"],
+                    "components": {**components, "single_copy": mechanisms},
+                    "configured": parse_configured(results[0].output),
+                }
+            )
+            raw.append(_component_lines(results))
+    if not known:
+        names = ", ".join(f"{one['prefix']}/bin/ompi_info" for one in installations[:2])
+        yield unknown_fact("mpi.components", _("no answer from {names}").format(names=names), see_yourself=see)
+        return
+    releases = {one["prefix"]: one["release"] for one in installations}
     yield make_fact(
-        "mpi.settings",
-        settings,
-        ", ".join(f"{setting['name']} = {setting['value']}" for setting in settings) or _("none"),
-        "attention" if settings else "info",
-        read_from=_("environment and {path}").format(path=path),
-        see_yourself=f"env | grep _MCA_; cat {path}",
-        meaning=_("They change every job of yours, also those that measure the new installation.") if settings else "",
-        action=_("mpiwizard leaves the variables out when it measures; a file in your home stays in force.")
-        if settings
-        else "",
+        "mpi.components",
+        known,
+        "; ".join(f"{releases[one['prefix']]}: {transports(one['components'])}" for one in known[:3]),
+        read_from=f"{known[0]['prefix']}/bin/ompi_info --parsable",
+        raw="\n".join(raw),
+        see_yourself=see,
+        meaning=_without_tcp(known),
+    )
+
+
+def _questions(host: Host, installation: dict[str, str]) -> list[partial[Result]]:
+    """What ompi_info of an installation is asked: 4.x tells its ways of single copy only when asked for them."""
+    program = f"{installation['prefix']}/bin/ompi_info"
+    question = partial(_ask, host, installation["prefix"], program, "--parsable")
+    if not re.match(r"[1-4]\.", installation["release"]):
+        return [question]
+    return [question, partial(question, "--level", "9", "--param", "btl", "vader")]
+
+
+def _component_lines(results: list[Result]) -> str:
+    components = lines_with(r'^mca:(btl|pml|mtl|smsc):[\w-]+:version:"component', results[0].output)
+    mechanisms = [lines_with(_MECHANISM.pattern, result.output) for result in results[1:]]
+    return "\n".join([components, *mechanisms, lines_with("^config:cli", results[0].output)])
+
+
+def transports(components: dict[str, Any]) -> str:
+    """What an Open MPI can send its messages through, in words."""
+    byte_layers, layers = components.get("btl", []), components.get("pml", [])
+    copies = ", ".join(components.get("single_copy", []))
+    shown = []
+    if "vader" in byte_layers or "sm" in byte_layers:
+        shown.append(_("shared memory ({copies})").format(copies=copies) if copies else _("shared memory"))
+    if "tcp" in byte_layers:
+        shown.append("TCP")
+    if "ucx" in layers:
+        shown.append("UCX")
+    if "ofi" in components.get("mtl", []):
+        shown.append("OFI")
+    return ", ".join(shown) or _("nothing known")
+
+
+def _without_tcp(known: list[dict[str, Any]]) -> str:
+    prefixes = [one["prefix"] for one in known if "tcp" not in one["components"].get("btl", [])]
+    if not prefixes:
+        return ""
+    return _("The one in {prefixes} has no TCP: without a fast fabric its ranks stay on one host.").format(
+        prefixes=", ".join(prefixes)
     )
 
 
 PROBES = (
-    Probe(("mpi.installations",), read_installations),
-    Probe(("mpi.settings",), read_settings),
+    Probe(("mpi.installations",), read_installations, ("mpi.modules",)),
+    Probe(("mpi.components",), read_components, ("mpi.installations",)),
 )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-from mpiwizard.core.detect.installations import parse_parameters
+from mpiwizard.core.detect.parameters import parse_parameters
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.files import replace_file
 from mpiwizard.core.i18n import _
