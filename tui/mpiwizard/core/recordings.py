@@ -260,7 +260,7 @@ class RememberingHost:
 
     def which(self, program: str) -> str | None:
         def find() -> str | None:
-            if self._silent:
+            if self._silent and self.is_real:
                 return shutil.which(program, path=self.environment.get("PATH"))
             return self._host.which(program)
 

@@ -30,6 +30,7 @@ class Survey(Struct, frozen=True):
     wishes: Wishes
     now: float  # seconds since the epoch, by our clock
     found: Machine
+    silent: tuple[str, ...] = ()  # where drives are mounted that do not answer; `host` takes them as absent
 
     @property
     def root(self) -> bool:
@@ -229,9 +230,10 @@ def labels() -> dict[str, str]:
         "mpi.settings": _("MPI settings already made"),
         "mpi.defaults": _("Defaults of an installed MPI"),
         "path.windows": _("Windows folders in PATH"),
-        "path.blanks": _("Blanks in PATH"),
+        "path.blanks": _("Traps in PATH and folders"),
         "storage.prefix": _("Place to install"),
         "storage.build": _("Place to build"),
+        "storage.temporary": _("Folder for temporary files"),
         "storage.silent": _("Drives that do not answer"),
         "storage.times": _("Times of files"),
         "environment.libraries": _("LD_LIBRARY_PATH"),

@@ -14,6 +14,7 @@ NETWORK_TYPES = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "ceph", "fuse.glusterfs", "lustre", "gpfs", "beegfs",
      "afs", "fuse.s3fs"}
 )  # fmt: skip
+LINKLESS_TYPES = frozenset({"vfat", "msdos", "exfat"})  # they know no symbolic links, which every installation has
 
 
 class Mount(Struct, frozen=True):
@@ -52,6 +53,11 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
 def _unescape(text: str) -> str:
     """Blanks and the like are written as three octal digits."""
     return re.sub(r"\\([0-3][0-7]{2})", lambda match: chr(int(match[1], 8)), text)
+
+
+def may_hang(mount: Mount) -> bool:
+    """Whether somebody outside of the kernel answers for a mount: a server, Windows, a process."""
+    return mount.type in NETWORK_TYPES | WINDOWS_TYPES or mount.type.partition(".")[0] in ("fuse", "fuseblk")
 
 
 def mount_of(mounts: tuple[Mount, ...], path: str) -> Mount | None:

@@ -7,6 +7,8 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from time import monotonic
 
+from msgspec.structs import replace
+
 from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect import (
     cpu,
@@ -14,11 +16,13 @@ from mpiwizard.core.detect import (
     fabric,
     hazards,
     hostname,
+    hybrid,
     installations,
     interfaces,
     kernel,
     libraries,
     memory,
+    microarchitecture,
     module_files,
     network,
     parameters,
@@ -26,7 +30,9 @@ from mpiwizard.core.detect import (
     rights,
     routes,
     shell_mpi,
+    silent,
     single_copy,
+    slots,
     storage,
     system,
     tools,
@@ -46,6 +52,9 @@ PROBES: tuple[Probe, ...] = (
     *rights.PROBES,
     *single_copy.PROBES,
     *cpu.PROBES,
+    *microarchitecture.PROBES,
+    *hybrid.PROBES,
+    *slots.PROBES,
     *memory.PROBES,
     *interfaces.PROBES,
     *routes.PROBES,
@@ -61,6 +70,7 @@ PROBES: tuple[Probe, ...] = (
     *parameters.PROBES,
     *hazards.PROBES,
     *storage.PROBES,
+    *silent.PROBES,
 )
 
 
@@ -73,9 +83,11 @@ def survey_machine(
 ) -> Machine:
     """The machine, as `detect` describes it. `host`, if given, is asked instead of the context's."""
     started = monotonic()
-    host = RememberingHost(context.host) if host is None else host
+    survey = Survey(host or RememberingHost(context.host), context.folders, wishes, context.clock(), Machine(()))
+    if points := silent.silent_mounts(survey):
+        survey = replace(survey, host=RememberingHost(survey.host, points), silent=points)
     facts: list[Fact] = []
-    for fact in _Gathering(context, wishes, host, probes):
+    for fact in _Gathering(context, survey, probes):
         facts.append(fact)
         if listener is not None:
             listener.fact(fact)
@@ -96,8 +108,8 @@ class _Gathering:
     it is left behind, and what it says later is not heard.
     """
 
-    def __init__(self, context: Context, wishes: Wishes, host: Host, probes: tuple[Probe, ...]) -> None:
-        self._context, self._wishes, self._host = context, wishes, host
+    def __init__(self, context: Context, survey: Survey, probes: tuple[Probe, ...]) -> None:
+        self._context, self._survey = context, survey
         self._waiting = list(probes)
         self._deadlines: dict[int, float] = {}  # by the number of a probe that is running
         self._probes = dict(enumerate(probes))
@@ -126,7 +138,7 @@ class _Gathering:
                 self._waiting.remove(probe)
                 self._deadlines[number] = monotonic() + self._context.patience
                 needed = Machine(tuple(self._told[fact_id] for fact_id in probe.needs if fact_id in self._told))
-                survey = Survey(self._host, self._context.folders, self._wishes, self._context.clock(), needed)
+                survey = replace(self._survey, now=self._context.clock(), found=needed)
                 Thread(target=self._read, args=(number, probe, survey), daemon=True).start()
 
     def _read(self, number: int, probe: Probe, survey: Survey) -> None:
