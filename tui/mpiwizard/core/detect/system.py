@@ -6,7 +6,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from mpiwizard.core.detect.facts import Probe, Survey, first_line, make_fact, unknown_fact, whole_number
+from mpiwizard.core.detect.facts import Probe, Survey, first_line, lines_with, make_fact, unknown_fact, whole_number
 from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.format import duration
 from mpiwizard.core.host import Host
@@ -66,6 +66,7 @@ def read_distribution(survey: Survey) -> Iterator[Fact]:
         {"id": release.get("ID", "linux"), "version": version, "name": name, "family": family},
         release.get("PRETTY_NAME") or f"{name} {version}".strip(),
         read_from=path,
+        raw=lines_with(r"^\s*(PRETTY_NAME|NAME|ID|ID_LIKE|VERSION_ID)=", host.read(path)) or host.read(path) or "",
         see_yourself=f"grep PRETTY_NAME {path}",
         meaning=_("Packages come through {family} here.").format(family=family) if family else "",
         claims=(40,),
@@ -83,6 +84,7 @@ def read_init(survey: Survey) -> Iterator[Fact]:
         name,
         name,
         read_from="/proc/1/comm",
+        raw=name,
         see_yourself=see,
         meaning=""
         if name == "systemd"
@@ -93,19 +95,23 @@ def read_init(survey: Survey) -> Iterator[Fact]:
 
 def read_user(survey: Survey) -> Iterator[Fact]:
     host = survey.host
-    found = re.search(r"^Uid:\s+\d+\s+(\d+)", host.read("/proc/self/status") or "", re.MULTILINE)
+    found = re.search(r"^Uid:\s+\d+\s+(\d+).*", host.read("/proc/self/status") or "", re.MULTILINE)
     if found is None:
-        yield unknown_fact("platform.user", _("/proc/self/status does not tell"), see_yourself="id")
+        why = _("/proc/self/status does not tell")
+        yield unknown_fact("platform.user", why, read_from="/proc/self/status", see_yourself="id")
         return
     uid = int(found[1])
     lines = (line.split(":") for line in (host.read("/etc/passwd") or "").splitlines())
-    name = next((parts[0] for parts in lines if len(parts) > 2 and parts[2] == found[1]), "")
+    name, entry = next(
+        ((parts[0], ":".join(parts[:3])) for parts in lines if len(parts) > 2 and parts[2] == found[1]), ("", "")
+    )  # the rest of the entry is nobody's business
     yield make_fact(
         "platform.user",
         {"uid": uid, "name": name, "root": uid == 0},
         name or _("number {uid}").format(uid=uid),
         "attention" if uid == 0 else "info",
         read_from="/proc/self/status, /etc/passwd",
+        raw="\n".join(filter(None, (found[0], entry))),
         see_yourself="id",
         meaning=_("mpirun refuses to start programs as root, for good reasons, unless it is told to.")
         if uid == 0
@@ -138,6 +144,9 @@ def read_clock(survey: Survey) -> Iterator[Fact]:
         ahead.format(time=duration(abs(skew))) if wrong else _("agrees with the hardware clock"),
         "attention" if wrong else "ok",
         read_from=path,
+        raw=_("{path}: {hardware}, the clock of the system: {now:.0f}").format(
+            path=path.rpartition("/")[2], hardware=hardware, now=survey.now
+        ),
         see_yourself=f"date +%s; cat {path}",
         meaning=_("make compares times of files; with a wrong clock it builds too much or too little.")
         if wrong

@@ -10,7 +10,7 @@ import re
 import sys
 from pathlib import Path
 
-from mpiwizard.core.detect.facts import ask, ask_all, first_line, lines_with, whole_number
+from mpiwizard.core.detect.facts import ask, ask_all, first_line, lines_with
 from mpiwizard.core.detect.marks import (
     RELEASE,
     Finding,
@@ -45,6 +45,7 @@ VIRTUALISATION_NAMES = {
 _CPUINFO = "/proc/cpuinfo"
 _TREE = "/proc/device-tree"
 _CLOCKS = "/sys/devices/system/clocksource/clocksource0/available_clocksource"
+_XEN_FEATURES = "/sys/hypervisor/properties/features"
 _ACPI = "/sys/firmware/acpi/tables/FACP"  # root may read it
 
 # Firmware that names its hypervisor. It comes before the processor's word: VirtualBox and Parallels play KVM there.
@@ -156,12 +157,21 @@ def _by_xen(host: Host, _cpuinfo: str) -> Finding | None:
         raw = _("{path} is there").format(path=path)
     if not path:
         return None
-    capabilities = host.read("/proc/xen/capabilities") or ""
-    features = whole_number(f"0x{first_line(host.read('/sys/hypervisor/properties/features'))}") or 0
-    if "control_d" in capabilities or features & 1 << 11:  # XENFEAT_dom0 of Xen's public/features.h
-        where = f"{path}, /proc/xen/capabilities"
-        return Finding("none", where, "\n".join(filter(None, (raw, capabilities))), _("dom0 of Xen"))
+    for privilege, holds in (("/proc/xen/capabilities", _is_control_domain), (_XEN_FEATURES, has_dom0_feature)):
+        text = host.read(privilege) or ""
+        if holds(text):
+            return Finding("none", f"{path}, {privilege}", f"{raw}\n{text}", _("dom0 of Xen"))
     return Finding("xen", path, raw)
+
+
+def _is_control_domain(capabilities: str) -> bool:
+    return "control_d" in capabilities
+
+
+def has_dom0_feature(features: str) -> bool:
+    """Whether Xen's bits, a number of base 16, have XENFEAT_dom0 (Xen's public/features.h)."""
+    digits = re.fullmatch(r"\s*([0-9a-fA-F]{1,16})\s*", features)
+    return digits is not None and bool(int(digits[1], 16) >> 11 & 1)
 
 
 def _by_firmware(host: Host, cpuinfo: str) -> Finding | None:
