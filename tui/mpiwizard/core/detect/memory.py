@@ -241,7 +241,7 @@ def read_hugepages(survey: Survey) -> Iterator[Fact]:
     reserved = _("{count} × {size} set aside").format(count=total, size=memory(size)) if total else _("none set aside")
     meaning = _("Open MPI needs none. What they gain is small: measure before you change it.")
     if free:
-        lost = _("{amount} are kept for them and are not there for anything else.").format(amount=memory(free * size))
+        lost = _("{amount} is kept for them and is not there for anything else.").format(amount=memory(free * size))
         meaning = f"{lost} {meaning}"
     yield make_fact(
         "memory.hugepages",
