@@ -145,6 +145,12 @@ def test_a_speed_that_the_driver_does_not_know_is_unknown(tmp_path: Path, speed:
     assert (told["speed"], told["mtu"]) == (value, 9001)
 
 
+def test_the_fixed_speed_of_a_pair_is_no_speed(tmp_path: Path) -> None:
+    host = net_box(tmp_path, interface("eth0", iflink="9", speed="10000"), addresses={"eth0": "172.17.0.2/16"})
+    assert by_name(look(host))["eth0"]["speed"] is None
+    assert look(host).fact("network.interfaces").text == "eth0 172.17.0.2/16"
+
+
 def test_a_card_of_azure_below_another_is_its_virtual_function(tmp_path: Path) -> None:
     host = net_box(
         tmp_path,
@@ -265,6 +271,13 @@ def test_no_way_out_is_known_and_no_file_is_not(tmp_path: Path) -> None:
     without = look(net_box(tmp_path / "a", interface("eth0"))).fact("network.route")
     assert (without.value, without.text, without.state) == (None, "none", "info")
     assert look(box(tmp_path / "b", {"/etc/nothing": ""})).fact("network.route").state == "unknown"
+
+
+def test_facts_name_only_the_files_that_were_there(tmp_path: Path) -> None:
+    files = {"/etc/hostname": "pc\n", "/proc/net/route": "Iface\neth0 00000000 0101A8C0 0003 0 0 1 00000000 0 0 0\n"}
+    machine = look(box(tmp_path, files))
+    assert machine.fact("network.route").read_from == "/proc/net/route"
+    assert machine.fact("network.hostname").read_from == "/etc/hostname"
 
 
 # --- the network for TCP -----------------------------------------------------------------------------

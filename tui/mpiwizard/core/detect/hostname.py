@@ -36,7 +36,8 @@ def parse_order(text: str) -> list[str]:
 
 def read_hostname(survey: Survey) -> Iterator[Fact]:
     host = survey.host
-    name = first_line(host.read(_NAME)) or first_line(host.read("/etc/hostname"))
+    source = next((path for path in (_NAME, "/etc/hostname") if first_line(host.read(path))), _NAME)
+    name = first_line(host.read(source))
     see = 'hostname; grep -w "$(hostname)" /etc/hosts; grep ^hosts: /etc/nsswitch.conf'
     if not name:
         yield unknown_fact("network.hostname", _("no file tells it"), read_from=_NAME, see_yourself=see)
@@ -52,7 +53,7 @@ def read_hostname(survey: Survey) -> Iterator[Fact]:
         {"name": name, "addresses": addresses, "order": order},
         f"{name}, {text}",
         "attention" if lost else "info",
-        read_from=f"{_NAME}, {_HOSTS}, {_ORDER}",
+        read_from=", ".join(path for path in (source, _HOSTS, _ORDER) if host.exists(path)),
         raw="\n".join(filter(None, told)),
         see_yourself=see,
         meaning=meaning,

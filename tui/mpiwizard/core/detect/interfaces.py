@@ -29,6 +29,7 @@ _VIRTUAL_CARDS = (  # drivers of the clouds and hypervisors, as sysfs names them
 )  # fmt: skip
 _FUNCTIONS = ("iavf", "igbvf", "ixgbevf", "i40evf")  # drivers of virtual functions, seen from inside a machine
 _LEAD_OUT = ("physical", "virtual-card", "virtual-function", "infiniband", "bond", "vlan", "wireless")
+_NO_SPEED = ("veth", "tunnel", "vpn", "virtual", "dummy")  # the kernel names a fixed number for some of them
 _DOCKER = re.compile(r"docker\d|docker_gwbridge|br-[0-9a-f]{12}$")
 _BRIDGES = ("virbr", "cni", "br-", "podman", "lxdbr", "lxcbr")  # who made them left no other sign
 _VPN = re.compile(r"(wg|tailscale|zt|nordlynx|proton|tun|ppp|ipsec|utun)\w*$")
@@ -214,19 +215,21 @@ def _kind_of_software(folder: _Folder) -> str:
 def read_interface(host: Host, name: str, addresses: Sequence[str]) -> Interface:
     """All that /sys/class/net tells of one interface, with the addresses that were found for it."""
     folder = _Folder(host, name)
-    speed = folder.number("speed")
+    kind, speed = kind_of(host, name), folder.number("speed")
+    if kind in _NO_SPEED or not speed or not 0 < speed < 1 << 31:  # unknown is -1; old kernels print no sign
+        speed = None
     try:
         up = bool(int(folder.text("flags"), 16) & _UP)
     except ValueError:
         up = bool(addresses)
     interface = Interface(
         name,
-        kind_of(host, name),
+        kind,
         up,
         list(addresses),
         {"down": False, "lowerlayerdown": False, "notpresent": False, "up": True}.get(folder.text("operstate")),
         folder.target("device/driver"),
-        speed if speed and 0 < speed < 1 << 31 else None,  # unknown is -1, which old kernels print without its sign
+        speed,
         folder.number("mtu"),
         folder.target("master"),
     )
@@ -313,7 +316,7 @@ def read_interfaces(survey: Survey) -> Iterator[Fact]:
         [msgspec.structs.asdict(interface) for interface in interfaces],
         text,
         "attention" if dead else "info",
-        read_from=f"{NET}, {read_from}",
+        read_from=f"{NET}, {read_from}" if survey.host.exists(NET) else read_from,
         raw="\n".join(map(_as_read, interfaces)),
         see_yourself=see,
         meaning=_("The loopback is down: mpirun finds no interface to listen on, and may not start.")

@@ -84,7 +84,7 @@ def read_route(survey: Survey) -> Iterator[Fact]:
         if found
         else None,
         ", ".join(map(_spoken, found)) or _("none"),
-        read_from=f"{ROUTES}, {ROUTES6}",
+        read_from=", ".join(path for path, read in ((ROUTES, text), (ROUTES6, text6)) if read is not None),
         raw="\n".join(filter(None, (lines_with(r"^\S+\s+0{8}\s", text), lines_with(r"^0{32} 00 (?!.* lo$)", text6)))),
         see_yourself=see,
         meaning=_("Packets for boxes that no other route knows leave here; ranks of one box need none.")
