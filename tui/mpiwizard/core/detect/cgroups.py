@@ -1,4 +1,4 @@
-"""The control groups this process is in: what limits its CPU time and its memory."""
+"""The control groups this process is in: what limits its CPUs, its CPU time and its memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import posixpath
 from collections.abc import Iterator
 
 from mpiwizard.core.detect.mounts import Mount, is_below, read_mounts
+from mpiwizard.core.detect.topology import CpuSet, parse_cpu_list
 from mpiwizard.core.host import Host
+
+CPUSET_FILES = ("cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus")  # version 2, 1, and an older 1
 
 
 def parse_cgroups(text: str) -> dict[str, str]:
@@ -69,6 +72,56 @@ def cpu_quota(host: Host) -> tuple[float, str] | None:
         }
         found += [(cpus, path) for path, cpus in quotas.items() if cpus is not None]
     return min(found, default=None)
+
+
+def cpuset_cpus(host: Host) -> tuple[CpuSet, str] | None:
+    """The CPUs our groups leave us, and the file that tells; None when no group tells of any.
+
+    An inner group has no more than those around it, and a file of it that is empty takes over what they have.
+    """
+    for folder in group_folders(host, "cpuset"):
+        for name in CPUSET_FILES:
+            if cpus := parse_cpu_list(host.read(f"{folder}/{name}") or ""):
+                return cpus, f"{folder}/{name}"
+    return None
+
+
+def cpuset_for_hwloc(host: Host, resource: str = "cpus", version2: bool = True) -> tuple[CpuSet, str] | None:
+    """The CPUs (or memory nodes: "mems") hwloc takes as allowed, and where it reads them; None: it sees no limit.
+
+    It looks at one hierarchy only, the first that is mounted, and takes the name of our group as /proc has it,
+    also in a container that has the host's name for it and another tree below the mount: then it finds no file.
+    Affinity and quota it does not look at. `version2`: hwloc 2.2 and later know control groups of version 2
+    (its NEWS), the 2.0.1 inside Open MPI 4.1 does not.
+    """
+    name = (host.read("/proc/self/cpuset") or "").partition("\n")[0]
+    if not name.startswith("/"):
+        paths = parse_cgroups(host.read("/proc/self/cgroup") or "")
+        name = paths.get("cpuset", paths.get("", ""))
+    for kind, point, options in _mounts_in_order(host):
+        if kind == "cgroup2" and version2 and "cpuset" in (host.read(f"{point}/cgroup.controllers") or "").split():
+            file = f"cpuset.{resource}.effective"
+        elif kind == "cpuset" or (kind == "cgroup" and {"cpuset", "noprefix"} <= options):
+            file = resource
+        elif kind == "cgroup" and "cpuset" in options:
+            file = f"cpuset.{resource}"
+        else:
+            continue
+        path = f"{point.rstrip('/')}{name.rstrip('/')}/{file}"
+        text = host.read(path) if name else None
+        return None if text is None else (parse_cpu_list(text), path)
+    return None
+
+
+def _mounts_in_order(host: Host) -> Iterator[tuple[str, str, frozenset[str]]]:
+    """Type, place and options of what is mounted; of kernels without mountinfo too."""
+    mounts = read_mounts(host)
+    for mount in mounts:
+        yield mount.type, mount.point, mount.options | mount.super_options
+    for line in (host.read("/proc/mounts") or "").splitlines() if not mounts else ():
+        parts = line.split(" ")
+        if len(parts) > 3:
+            yield parts[2], parts[1], frozenset(parts[3].split(","))
 
 
 def memory_limit(host: Host) -> tuple[int, str] | None:
