@@ -171,7 +171,7 @@ def test_a_packed_configuration_is_read_through_a_command(tmp_path: Path) -> Non
 
 def test_without_zcat_the_configuration_is_unknown_and_says_why(tmp_path: Path) -> None:
     fact = kernel_of(box(tmp_path, {"/proc/sys/kernel/osrelease": "6.1.0\n"})).fact("kernel.config")
-    assert (fact.state, fact.text) == ("unknown", "not known: this kernel's configuration is not here")
+    assert (fact.state, fact.text) == ("unknown", "not known: no configuration of it is here")
 
 
 # --- rights ---------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ SWITCHED_OFF = "4.x: mpirun --mca btl_vader_single_copy_mechanism none; 5.x: mpi
         pytest.param(
             files_of("4.4.0-19041-Microsoft", config=""), "wsl1",
             {"plain": ENOSYS, "permitted": ENOSYS, "kcmp": ENOSYS}, ("none", "none"),
-            "4.x and 5.x: none (the kernel has no such call)", "attention", id="WSL1",
+            "4.x and 5.x: none (not in this kernel)", "attention", id="WSL1",
         ),
         pytest.param(
             files_of(), "none", {**WORKS, "kcmp": ENOSYS}, ("cma", "none"),

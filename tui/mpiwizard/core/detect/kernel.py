@@ -118,7 +118,7 @@ def read_config(survey: Survey) -> Iterator[Fact]:
     value = symbols.get("CONFIG_CROSS_MEMORY_ATTACH")
     shown = lines_with(r"\bCONFIG_(CROSS_MEMORY_ATTACH|CMA|KCMP|SECURITY_YAMA)\b", text)
     if value not in ("y", "n"):
-        why = _("it does not name CONFIG_CROSS_MEMORY_ATTACH") if text else _("this kernel's configuration is not here")
+        why = _("it does not name CONFIG_CROSS_MEMORY_ATTACH") if text else _("no configuration of it is here")
         yield unknown_fact("kernel.config", why, read_from=read_from, raw=shown, see_yourself=see)
         return
     other = symbols.get("CONFIG_CMA", "n")
@@ -253,7 +253,7 @@ def _cma_fact(trial: dict[str, int | None], command: str, raw: str) -> Fact | No
         return None
     text = {
         "works": _("works, tried between two processes"),
-        "works-with-permission": _("works with the target's permission, tried between two processes"),
+        "works-with-permission": _("works with the target's permission, tried"),
         "refused": _("refused ({code}), tried between two processes").format(
             code=refusal_of(trial.get("permitted") or 0)
         ),

@@ -230,14 +230,16 @@ def _more_shm(layer: str | None, ranks: int, size: int, at_most: int) -> str:
 
 def read_hugepages(survey: Survey) -> Iterator[Fact]:
     see = f"grep -i huge {_MEMINFO}; cat {_TRANSPARENT}"
-    text, choice = survey.host.read(_MEMINFO) or "", survey.host.read(_TRANSPARENT) or ""
+    text, choice = survey.host.read(_MEMINFO) or "", first_line(survey.host.read(_TRANSPARENT))
     entries = parse_meminfo(text)
-    total, size, transparent = entries.get("HugePages_Total"), entries.get("Hugepagesize"), parse_transparent(choice)
-    if total is None and not transparent:
+    shown = {_MEMINFO: lines_with("^(HugePages_(Total|Free)|Hugepagesize):", text), _TRANSPARENT: choice}
+    shown = {path: lines for path, lines in shown.items() if lines}
+    if not shown:
         why = _("neither /proc/meminfo nor /sys tells")
         yield unknown_fact("memory.hugepages", why, read_from=f"{_MEMINFO}, {_TRANSPARENT}", see_yourself=see)
         return
-    total, free, size = total or 0, entries.get("HugePages_Free", 0), size or 0
+    total, free, size = (entries.get(name, 0) for name in ("HugePages_Total", "HugePages_Free", "Hugepagesize"))
+    transparent = parse_transparent(choice)
     reserved = _("{count} × {size} set aside").format(count=total, size=memory(size)) if total else _("none set aside")
     meaning = _("Open MPI needs none. What they gain is small: measure before you change it.")
     if free:
@@ -249,8 +251,8 @@ def read_hugepages(survey: Survey) -> Iterator[Fact]:
         _("{reserved}; transparent: {choice}").format(reserved=reserved, choice=transparent)
         if transparent
         else reserved,
-        read_from=f"{_MEMINFO}, {_TRANSPARENT}",
-        raw="\n".join(filter(None, (lines_with("^(HugePages_(Total|Free)|Hugepagesize):", text), first_line(choice)))),
+        read_from=", ".join(shown),
+        raw="\n".join(shown.values()),
         see_yourself=see,
         meaning=meaning,
     )

@@ -162,7 +162,7 @@ def obstacle(signs: Signs) -> str:
 def why_refused(signs: Signs) -> str:
     """Why the trial was refused."""
     if signs.cma_code == errno.ENOSYS:
-        return _("the kernel has no such call")
+        return _("not in this kernel")
     why = obstacle(signs)
     if not why and signs.contained:
         why = _("the container refuses it")
