@@ -58,7 +58,7 @@ def main() -> None:
         print(f"  {duration:.3f} s  {line[:90]}")
     print(f"detect --json here: {here:.3f} s (limit 1.0)")
     print(f"over slowest command and start-up: {here / (slowest[0][0] * 1.3 + startup):.2f} (limit 1)")
-    recorded = sorted(((seconds("--root", str(path)), path.name) for path in MACHINES.iterdir() if path.is_dir()))
+    recorded = sorted((seconds("--root", str(path)), path.name) for path in MACHINES.iterdir() if path.is_dir())
     print(f"recorded machines, with start-up: {recorded[0][0]:.3f} to {recorded[-1][0]:.3f} s ({recorded[-1][1]})")
     inside = []
     for path in (path for path in MACHINES.iterdir() if path.is_dir()):

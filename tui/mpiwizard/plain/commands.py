@@ -103,7 +103,7 @@ def detect(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(machine)
     else:
-        show.machine(machine)
+        show.machine(machine, evidence=options.evidence)
     return ExitCode.DONE
 
 
