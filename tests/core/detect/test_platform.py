@@ -19,6 +19,7 @@ from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import platform, system
 from mpiwizard.core.detect.clouds import find_instance, parse_kept, provider_of_cloud_id
 from mpiwizard.core.detect.marks import hypervisor_flag, wsl_version
+from mpiwizard.core.detect.masks import Masks
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.detect.platform import axes, check_assumption
 from mpiwizard.core.detect.survey import survey_machine
@@ -368,8 +369,10 @@ def test_a_cloud_init_of_another_opinion_is_named(tmp_path: Path, cloud_id: str,
 def test_what_cloud_init_kept_tells_the_type(
     tmp_path: Path, provider: str, kept: Mapping[str, object], instance: str | None
 ) -> None:
-    finding = find_instance(box(tmp_path, {CLOUD_INIT: json.dumps({"ds": kept})}), provider)
-    assert finding.value == instance
+    text = json.dumps({"ds": kept})
+    assert find_instance(box(tmp_path, {CLOUD_INIT: text}), provider).value == instance
+    captured = Masks((), (), b"key").text(text, CLOUD_INIT)
+    assert find_instance(box(tmp_path / "captured", {CLOUD_INIT: captured}), provider).value == instance
 
 
 def test_firmware_tells_the_type_where_a_cloud_writes_it_there(tmp_path: Path) -> None:

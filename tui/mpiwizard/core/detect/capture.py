@@ -19,12 +19,12 @@ from mpiwizard.core.detect.kernel import cma_command
 from mpiwizard.core.detect.masks import HOST_FILES, Masks
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.detect.survey import survey_machine
+from mpiwizard.core.detect.virtualisation import cpuid_command
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.host import Host, Result
 from mpiwizard.core.i18n import _
 from mpiwizard.core.recordings import RecordingWriter, RememberingHost
 
-CMA_TRIAL = ("python3", "-m", "mpiwizard.core.detect.cma")  # its name on every box
 _LONGEST = 1 << 18  # characters of a file or an output that are kept
 _VARIABLES = re.compile(
     r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TERM|SHELL|TMPDIR|container|CC|CXX|FC|F77|CFLAGS|CXXFLAGS|LDFLAGS|"
@@ -146,9 +146,13 @@ def _write(
             files.append(masks.plain(path))
     for path in sorted(_present(answers), key=len, reverse=True):  # what lies in a folder before the folder
         writer.present(masks.plain(path))
+    ours = {  # programs of ours, and their names on every box
+        cma_command(host): ("python3", "-m", "mpiwizard.core.detect.cma"),
+        cpuid_command(host): ("python3", "-m", "mpiwizard.core.detect.cpuid"),
+    }
     for (_run, *argv), result in _of_kind(answers, "run"):
         if result.status != 127:
-            words = [masks.plain(word) for word in (CMA_TRIAL if tuple(argv) == cma_command(host) else argv)]
+            words = [masks.plain(word) for word in ours.get(tuple(argv), argv)]
             writer.command(words, _masked(result, " ".join(argv), masks))
             commands.append(" ".join(words))
     variables = kept_variables(host.environment, masks)

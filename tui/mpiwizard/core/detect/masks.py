@@ -31,7 +31,8 @@ _ADDRESS_FILES = re.compile(
 )
 _KEPT_OF_CLOUD_INIT = frozenset(
     {"cloud_name", "cloud-name", "cloud_id", "cloud-id", "platform", "subplatform", "vmSize", "instance_type",
-     "instance-type", "machineType", "machine-type", "machine_type", "shape", "flavor", "vendor"}
+     "instance-type", "machineType", "machine-type", "machine_type", "shape", "flavor", "vendor",
+     "instanceType", "commercial_type"}
 )  # fmt: skip
 _UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
 _LONG_HEX = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b")
