@@ -65,7 +65,7 @@ def _by_cores(survey: Survey, topology: Topology) -> Fact:
         meaning = _("hwloc finds threads but no cores here, so that mpirun has no slots and starts nothing.")
         action = "mpirun --use-hwthread-cpus ./program"
     elif too_many:
-        text = _("{slots}, more than the {count} that can run at a time").format(slots=text, count=carried)
+        text = _("{slots}; {count} can run at a time").format(slots=text, count=carried)
         # Ranks are bound to CPUs hwloc sees, those first that come first, whether they are ours or not.
         unbound = " --bind-to none" if any(cpus - allowed_cpus(survey.host)[0] for cpus in seen.values()) else ""
         meaning = _(
@@ -113,9 +113,7 @@ def _slurm(survey: Survey) -> Fact:
     return make_fact(
         "cpu.slots",
         {"4": slots, "5": slots},
-        _("{slots}, more than the {count} that can run at a time").format(slots=shown, count=carried)
-        if too_many
-        else shown,
+        _("{slots}; {count} can run at a time").format(slots=shown, count=carried) if too_many else shown,
         "attention" if too_many else "info",
         read_from=f"${name}",
         raw=f"{name}={text}",

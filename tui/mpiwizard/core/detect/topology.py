@@ -127,6 +127,7 @@ def _read_groups(host: Host, cpus: CpuSet, names: tuple[str, ...]) -> tuple[tupl
                 groups.append(group)
                 files.append(path)
                 left -= group
+                names = (name, *(other for other in names if other != name))  # a kernel has the same for all
                 break
     return tuple(groups), tuple(files)
 
