@@ -62,7 +62,7 @@ def read_settings(survey: Survey) -> Iterator[Fact]:
         settings,
         _shown(settings),
         "attention" if settings else "info",
-        read_from=_("environment and {path}").format(path=paths[0]),
+        read_from=", ".join((_("environment"), *(path for path in paths if host.exists(path)))),
         raw=_lines(settings),
         see_yourself=f"env | grep _MCA_; cat {paths[0]}",
         meaning=_("They change every job of yours, also those that measure the new installation.") if settings else "",
