@@ -18,6 +18,8 @@ from tests.ui.fixed import (
 )
 from tests.ui.pilot import screen, until
 
+from mpiwizard.core.context import Wishes
+from mpiwizard.core.session import Session
 from mpiwizard.ui.app import WizardApp
 
 SMALL, LARGE = (80, 24), (120, 40)
@@ -81,11 +83,37 @@ async def test_found(snap_compare: Compare, size: Size) -> None:
 @both_sizes
 async def test_nothing_reachable(snap_compare: Compare, size: Size) -> None:
     app = WizardApp(FixedStages(NOTHING_REACHABLE))
-    await snap_compare(app, size=size, before=shows("Found in 10 s"))
+    await snap_compare(app, size=size, before=shows("stops a build", "none within reach"))
 
 
 async def test_filter(snap_compare: Compare) -> None:
-    await snap_compare(WizardApp(FixedStages()), before=walk_to(("Found in", "slash")), press=("c", "o", "r"))
+    await snap_compare(WizardApp(FixedStages()), before=walk_to(("Found in", "slash")), press=("c", "m", "a"))
+
+
+@both_sizes
+async def test_sources_asked(snap_compare: Compare, size: Size) -> None:
+    stages = FixedStages(slow_sources=True)
+    try:
+        await snap_compare(WizardApp(stages), size=size, before=shows("Found in", "The guide says"), press=("end",))
+    finally:
+        stages.sources_go_on.set()
+
+
+async def test_evidence(snap_compare: Compare) -> None:
+    """A conclusion with what it rests on and what speaks against it, in full."""
+    app = WizardApp(FixedStages())
+    await snap_compare(app, before=walk_to(("Found in", ""), ("The guide says", "e")), press=("down",) * 8)
+
+
+@both_sizes
+async def test_overrule(snap_compare: Compare, size: Size) -> None:
+    before = walk_to(("Found in", "down"), ("Place to build", "down"), ("WSL2", "o"), ("as found", ""))
+    await snap_compare(WizardApp(FixedStages()), size=size, before=before)
+
+
+async def test_overruled(snap_compare: Compare) -> None:
+    app = WizardApp(FixedStages(session=Session(wishes=Wishes(assume=(("provider", "aws"),)))))
+    await snap_compare(app, before=shows("Found in", "The guide says"), press=("down",) * 4)
 
 
 async def test_help(snap_compare: Compare) -> None:

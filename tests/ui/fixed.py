@@ -30,53 +30,91 @@ PREFIX = "/home/ada/mpi/4.1.4"
 FOLDER = f"/home/ada/.local/state/mpiwizard/runs/{RUN}"
 
 FACTS = (
-    Fact("platform.layer", "platform", "Layer", "wsl2", "WSL2 on Windows 11", "info",
-         "/proc/version", "cat /proc/version", "A real Linux kernel in a light virtual machine."),
-    Fact("platform.distribution", "platform", "Distribution", {"id": "ubuntu"}, "Ubuntu 22.04 LTS", "info",
-         "/etc/os-release", "cat /etc/os-release"),
-    Fact("kernel.release", "kernel", "Kernel", "5.15.153.1", "5.15.153.1-microsoft-standard-WSL2", "info",
-         "/proc/sys/kernel/osrelease", "uname -r"),
-    Fact("kernel.cma", "kernel", "Single copy (CMA)", "works", "works, tried between two processes", "ok",
-         "process_vm_readv between two children", "", "Large messages between ranks need one copy, not two.",
-         "build with shared memory and CMA", ("kernel.release",)),
-    Fact("cpu.usable", "cpu", "Usable cores", 8, "8 of 16 threads (.wslconfig limits them)", "info",
-         "sched_getaffinity, cpu.max", "nproc"),
+    Fact("platform.layer", "platform", "Container or WSL", "wsl2", "WSL2", "info",
+         read_from="/proc/sys/kernel/osrelease", raw="5.15.153.1-microsoft-standard-WSL2",
+         see_yourself="systemd-detect-virt --container; uname -r",
+         meaning="A light virtual machine: memory and processors are those .wslconfig gives it."),
+    Fact("platform.virtualisation", "platform", "Virtual machine", "hyper-v", "Hyper-V", "info",
+         read_from="/proc/sys/kernel/osrelease", raw="5.15.153.1-microsoft-standard-WSL2",
+         see_yourself="systemd-detect-virt --vm"),
+    Fact("platform.provider", "platform", "Cloud", "none", "none that is known here", "info",
+         read_from="/sys/class/dmi/id", see_yourself="head /sys/class/dmi/id/sys_vendor"),
+    Fact("platform.distribution", "platform", "Distribution", {"id": "ubuntu", "name": "Ubuntu", "version": "22.04"},
+         "Ubuntu 22.04.4 LTS", "info", read_from="/etc/os-release",
+         raw='PRETTY_NAME="Ubuntu 22.04.4 LTS"\nVERSION_ID="22.04"', see_yourself="cat /etc/os-release"),
+    Fact("kernel.release", "platform", "Kernel", "5.15.153.1-microsoft-standard-WSL2",
+         "5.15.153.1-microsoft-standard-WSL2", "info", read_from="/proc/sys/kernel/osrelease",
+         raw="5.15.153.1-microsoft-standard-WSL2", see_yourself="uname -r"),
+    Fact("kernel.cma", "platform", "Single copy (CMA)", "works", "works, tried between two processes", "ok",
+         read_from="process_vm_readv between two children", raw="siblings: 0\nwith PR_SET_PTRACER: 0",
+         see_yourself="cat /proc/sys/kernel/yama/ptrace_scope",
+         meaning="Large messages between ranks need one copy, not two."),
+    Fact("kernel.single_copy", "platform", "Single copy in Open MPI", {"4": "cma", "5": "cma"}, "CMA in 4.x and 5.x",
+         "ok", meaning="Large messages between ranks are copied once.",
+         action="build with shared memory and CMA", see_yourself="cat /proc/sys/kernel/yama/ptrace_scope",
+         rests_on=("kernel.release", "kernel.cma"),
+         contradictions=("The kernel's configuration says CONFIG_CROSS_MEMORY_ATTACH is not set.",)),
+    Fact("cpu.usable", "cpu", "Usable CPUs", 8, "8 of 16 threads (.wslconfig limits them)", "info",
+         read_from="sched_getaffinity, cpu.max", raw="Cpus_allowed_list:\t0-7", see_yourself="nproc"),
     Fact("memory.available", "memory", "Available", 12_025_908_428, "11.2 of 15.5 GiB", "info",
-         "/proc/meminfo", "free -h"),
+         read_from="/proc/meminfo", raw="MemAvailable:   11744051 kB", see_yourself="free -h"),
     Fact("memory.shm", "memory", "Shared memory", None, "not known: /dev/shm cannot be read", "unknown",
-         "/dev/shm", "df -h /dev/shm"),
-    Fact("network.include", "network", "Interface for MPI", "172.20.0.0/16", "eth0, 172.20.0.0/16", "info",
-         "/sys/class/net", "ip -brief address"),
-    Fact("tool.cc", "tools", "C compiler", {"path": "/usr/bin/gcc"}, "gcc 11.4.0", "ok", "gcc --version",
-         "gcc --version"),
-    Fact("tool.perl", "tools", "Perl", {"path": "/usr/bin/perl"}, "perl 5.34.0", "ok", "perl -V:version",
-         "perl -v"),
-    Fact("storage.build", "storage", "Build folder", {"type": "9p"}, "/mnt/c/src is 9p: many times slower",
-         "attention", "/proc/self/mountinfo", "stat -f -c %T /mnt/c/src",
-         "Each small file crosses from Linux to Windows.", "build below your home folder instead", claims=(3,)),
-    Fact("path.windows", "storage", "Windows folders in PATH", ["/mnt/c/Windows"], "14 entries, 3 with blanks",
-         "attention", "$PATH", "echo \"$PATH\" | tr ':' '\\n' | grep /mnt",
-         "configure may find Windows programs; blanks in folders break some make rules.",
-         "build with a cleaned PATH; your shell stays as it is"),
-    Fact("source.release", "sources", "Official release", {"release": "5.0.8"}, "5.0.8 reachable, 30 MB", "ok",
-         "the official address", ""),
-    Fact("sources.any", "sources", "A source of Open MPI", True, "reachable", "ok", "", "",
+         read_from="/dev/shm", see_yourself="df -h /dev/shm"),
+    Fact("network.include", "network", "Network for TCP", "172.20.0.0/16", "172.20.0.0/16, on eth0", "info",
+         read_from="/proc/net/route", raw="eth0\t000014AC\t00000000\t0001\t0\t0\t0\t0000FFFF",
+         see_yourself="ip -brief address"),
+    Fact("network.fabric", "network", "Fast fabric", [], "none", "info", read_from="/sys/class/infiniband",
+         see_yourself="ls /sys/class/infiniband"),
+    Fact("tool.cc", "tools", "C compiler", {"path": "/usr/bin/gcc"}, "gcc 11.4.0", "ok", read_from="gcc --version",
+         raw="gcc (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0", see_yourself="gcc --version"),
+    Fact("tool.perl", "tools", "perl", {"path": "/usr/bin/perl"}, "perl 5.34.0", "ok", read_from="perl -V:version",
+         raw="version='5.34.0';", see_yourself="perl -v"),
+    Fact("mpi.installations", "mpi", "MPI already here", [], "none", "info", read_from="PATH and the usual places",
+         see_yourself="type -a mpirun"),
+    Fact("path.windows", "hazards", "Windows folders in PATH", ["/mnt/c/Windows"], "14 entries, 3 with blanks",
+         "attention", read_from="$PATH", raw="/mnt/c/Program Files/Git/cmd:/mnt/c/Windows/system32:/mnt/c/Windows",
+         see_yourself="echo \"$PATH\" | tr ':' '\\n' | grep /mnt",
+         meaning="configure may find Windows programs; blanks in folders break some make rules.",
+         action="build with a cleaned PATH; your shell stays as it is", claims=(3,)),
+    Fact("storage.prefix", "hazards", "Place to install", {"type": "ext4"}, "80.6 GB free on ext4, /home/ada/mpi", "ok",
+         read_from="df and /proc/self/mountinfo", raw="/dev/sdc  263112772 94571208 80600000 40% /",
+         see_yourself="df -h /home/ada"),
+    Fact("storage.build", "hazards", "Place to build", {"type": "9p"}, "/mnt/c/src is 9p: many times slower",
+         "attention", read_from="/proc/self/mountinfo",
+         raw="75 73 0:52 / /mnt/c rw,noatime - 9p drvfs rw,dirsync,aname=drvfs;path=C:\\",
+         see_yourself="stat -f -c %T /mnt/c/src",
+         meaning="Each small file crosses from Linux to Windows.", action="build below your home folder instead",
+         claims=(3,)),
+    Fact("environment.locale", "hazards", "Language setting", "C.UTF-8", "C.UTF-8", "ok", read_from="$LANG",
+         raw="C.UTF-8", see_yourself="locale"),
+    Fact("source.release", "sources", "Official release", {"release": "5.0.8"}, "Open MPI 5.0.8, 30 MB", "ok",
+         read_from="the official address"),
+    Fact("sources.any", "sources", "Source of Open MPI", True, "release", "ok", see_yourself="mpiwizard plan",
          rests_on=("source.release",)),
 )  # fmt: skip
+FACTS_OF_BOX = tuple(fact for fact in FACTS if fact.group != "sources")
 MACHINE = Machine(FACTS, "WSL2 on Ubuntu 22.04 · 8 usable cores · shared memory with CMA · no fast fabric", seconds=0.6)
 NOTHING_REACHABLE = Machine(
     (
-        *FACTS[:10],
-        Fact("source.release", "sources", "Official release", None, "not reachable", "unknown",
-             "the official address", "", "The name could not be resolved."),
-        Fact("source.distro", "sources", "Distribution", None, "no source packages", "unknown", "apt", "",
-             "No mirror answered within 10 s."),
-        Fact("sources.any", "sources", "A source of Open MPI", False, "nothing is reachable", "problem", "", "",
-             "Open MPI's source has to come from somewhere.",
-             "give a local archive: mpiwizard --archive FILE", ("source.release", "source.distro")),
+        *FACTS_OF_BOX,
+        Fact("source.release", "sources", "Official release", None, "not within reach", "attention",
+             meaning="The name could not be resolved.",
+             action="Behind a proxy, set HTTPS_PROXY; with a mirror at hand, give --mirror URL."),
+        Fact("source.distro", "sources", "Distribution's source", None, "not within reach", "attention",
+             meaning="No mirror answered within 10 s."),
+        Fact("sources.any", "sources", "Source of Open MPI", False, "none within reach", "problem",
+             see_yourself="mpiwizard plan", meaning="There is nothing to build from.",
+             action="Fetch an archive of Open MPI elsewhere and name it with --archive FILE, or set HTTPS_PROXY.",
+             rests_on=("source.release", "source.distro")),
     ),
-    "WSL2 on Ubuntu 22.04 · 8 usable cores · no source of Open MPI is reachable", seconds=10.2,
+    MACHINE.headline, seconds=0.6,
 )  # fmt: skip
+AXES = {
+    "layer": {"none": "none", "wsl2": "WSL2", "docker": "Docker"},
+    "virtualisation": {"none": "none", "kvm": "KVM", "hyper-v": "Hyper-V"},
+    "provider": {"none": "none", "aws": "AWS EC2", "azure": "Azure"},
+    "instance": {},
+}
 
 CHOICES = (
     Choice("wsl2", "4.1.4", "distro", "Open MPI 4.1.4 from Ubuntu's source", (
@@ -222,7 +260,11 @@ CLAIM = Claim(3, "detect", "Keep sources off /mnt/c.", "correct", "Right, and th
 
 
 class FixedStages:
-    """Answers as told. `fails` maps the name of a call to the sentence it fails with."""
+    """Answers as told. `fails` maps the name of a call to the sentence it fails with.
+
+    Detection stops before the fact of that number until `go_on` is set; the sources, if they are slow, until
+    `sources_go_on` is.
+    """
 
     def __init__(
         self,
@@ -232,6 +274,7 @@ class FixedStages:
         options: tuple[Option, ...] = OPTIONS,
         fails: Mapping[str, str] | None = None,
         detecting_stops_at: int | None = None,
+        slow_sources: bool = False,
         session: Session | None = None,
         choices: tuple[Choice, ...] = CHOICES,
     ) -> None:
@@ -243,7 +286,10 @@ class FixedStages:
         self.kept = session or Session()
         self.choices = choices
         self.go_on = threading.Event()
+        self.sources_go_on = threading.Event()
         self._stops_at = detecting_stops_at
+        if not slow_sources:
+            self.sources_go_on.set()
 
     def _call(self, name: str, *values: Any) -> None:
         self.calls.append((name, *values))
@@ -262,13 +308,25 @@ class FixedStages:
     def remember(self, session: Session) -> None:
         self.kept = session or Session()
 
-    def detect(self, listener: Frontend) -> Machine:
-        self._call("detect")
-        for place, fact in enumerate(self.machine.facts):
+    def detect(self, listener: Frontend, wishes: Wishes) -> Machine:
+        self._call("detect", dict(wishes.assume))
+        facts = [_assumed(fact, dict(wishes.assume)) for fact in self.machine.facts if fact.group != "sources"]
+        for place, fact in enumerate(facts):
             if place == self._stops_at:
                 self.go_on.wait(timeout=20)
             listener.fact(fact)
-        return self.machine
+        return replace(self.machine, facts=tuple(facts))
+
+    def sources(self, machine: Machine, listener: Frontend) -> Machine:
+        self._call("sources")
+        self.sources_go_on.wait(timeout=20)
+        facts = tuple(fact for fact in self.machine.facts if fact.group == "sources")
+        for fact in facts:
+            listener.fact(fact)
+        return replace(machine, facts=(*machine.facts, *facts))
+
+    def axes(self) -> dict[str, dict[str, str]]:
+        return AXES
 
     def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]:
         self._call("choose", wishes.matters)
@@ -330,6 +388,18 @@ class FixedStages:
 
     def claims(self, numbers: tuple[int, ...]) -> tuple[Claim, ...]:
         return (CLAIM,) if 3 in numbers else ()
+
+
+def _assumed(fact: Fact, assume: Mapping[str, str]) -> Fact:
+    """The fact as it is when the person overrules it."""
+    axis = fact.id.removeprefix("platform.")
+    if axis not in assume:
+        return fact
+    name = AXES[axis].get(assume[axis], assume[axis])
+    return replace(
+        fact, value=assume[axis], text=f"{name}, as you said", read_from="you", raw=f"{axis}={assume[axis]}",
+        contradictions=(f"Found here: {fact.text}.",),
+    )  # fmt: skip
 
 
 def write_make_log(folder: Path, compiled: int = 991) -> None:

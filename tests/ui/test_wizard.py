@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from tests.ui.fixed import (
     CHOICES,
     CONFLICT,
-    FACTS,
     METRICS,
     NOTHING_REACHABLE,
     OPTIONS,
@@ -29,9 +28,6 @@ from mpiwizard.core.build.failure import FailureCard
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Wishes
-from mpiwizard.core.detect.model import Machine
-from mpiwizard.core.errors import WizardError
-from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.recipes import Expectation
 from mpiwizard.core.session import Session
 from mpiwizard.ui.app import WizardApp, exit_code, run_to_show
@@ -90,64 +86,6 @@ async def test_enter_before_all_facts_are_known_goes_on_when_they_are() -> None:
         assert stage(app) == "detect"
         stages.go_on.set()
         await until(pilot, lambda: stage(app) == "choose")
-
-
-async def test_facts_appear_while_others_are_still_looked_for() -> None:
-    stages = FixedStages(detecting_stops_at=4)
-    app = WizardApp(stages)
-    async with app.run_test(notifications=True) as pilot:
-        await shown(pilot, FACTS[0].text, FACTS[3].text)
-        assert FACTS[4].text not in screen(app)
-        stages.go_on.set()
-        await shown(pilot, "Found in")
-
-
-async def test_what_needs_a_look_stands_first_and_is_highlighted() -> None:
-    app = WizardApp(FixedStages())
-    async with app.run_test(notifications=True) as pilot:
-        await shown(pilot, "Found in")
-        assert app.screen.query_one(Rows).row_id == "storage.build"
-        lines = screen(app).splitlines()
-        assert next(line for line in lines if line.isupper()).strip() == "LOOK AT THIS"
-
-
-async def test_an_unknown_fact_says_that_it_is_not_known() -> None:
-    app = WizardApp(FixedStages())
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        await shown(pilot, "Found in")
-        assert "? Shared memory" in screen(app)
-
-
-async def test_the_filter_leaves_rows_that_match_and_escape_brings_all_back() -> None:
-    app = WizardApp(FixedStages())
-    async with app.run_test(size=(120, 40), notifications=True) as pilot:
-        await shown(pilot, "Found in")
-        await pilot.press("slash", *"perl")
-        await until(pilot, lambda: "Kernel" not in screen(app))
-        assert "perl 5.34.0" in screen(app)
-        await pilot.press("escape")
-        await shown(pilot, "Kernel", "perl 5.34.0")
-
-
-async def test_y_copies_the_command_that_shows_the_fact() -> None:
-    app = WizardApp(FixedStages())
-    async with app.run_test(notifications=True) as pilot:
-        await shown(pilot, "Found in")
-        await pilot.press("y")
-        await shown(pilot, "Copied")
-        assert app.clipboard == "stat -f -c %T /mnt/c/src"
-
-
-async def test_a_failing_detection_is_a_sentence_and_can_be_tried_again() -> None:
-    stages = FixedStages(fails={"detect": "The archive a.tar is not there; name another."})
-    app = WizardApp(stages)
-    async with app.run_test(notifications=True) as pilot:
-        await shown(pilot, "The archive a.tar is not there", "failed")
-        await pilot.press("enter")
-        assert stage(app) == "detect"
-        stages.fails.clear()
-        await pilot.press("r")
-        await shown(pilot, "Found in")
 
 
 async def test_a_fault_of_our_own_is_a_sentence_too() -> None:
@@ -808,19 +746,6 @@ async def test_enter_pressed_at_the_first_paint_is_not_lost() -> None:
         first.call_after_refresh(first.action_go_on)  # queued before the look that follows the first paint
         await app.push_screen(first)
         await shown(pilot, "Best for you here")
-
-
-async def test_a_detection_that_fails_half_way_keeps_its_sentence_above_the_facts() -> None:
-    class HalfWay(FixedStages):
-        def detect(self, listener: Frontend) -> Machine:
-            super().detect(listener)
-            raise WizardError("The archive is not there; give another.")
-
-    app = WizardApp(HalfWay())
-    async with app.run_test(notifications=True) as pilot:
-        await shown(pilot, "Windows folders", "failed")
-        await pilot.pause(0.2)
-        await shown(pilot, "The archive is not there", "r looks again")
 
 
 async def test_a_log_without_a_warning_says_so_in_words(run_folder: Path) -> None:

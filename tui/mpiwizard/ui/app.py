@@ -194,7 +194,7 @@ class WizardApp(App[str]):
             for binding in type(screen).BINDINGS:
                 if isinstance(binding, Binding) and screen.offers(binding.action):
                     yield SystemCommand(
-                        _("Here: {what}").format(what=binding.description),
+                        _("Here: {what}").format(what=binding.tooltip or binding.description),
                         _("Key {key}").format(key=binding.key_display or binding.key),
                         partial(self.run_action, binding.action, screen),
                     )
@@ -220,9 +220,11 @@ class WizardApp(App[str]):
     def _why_not(self, stage: str) -> str:
         walk = self.walk
         if stage in ("choose", "configure") and walk.machine is None:
-            if walk.state("detect") == "waiting":
-                return _("This window has not looked at the machine; 1 does.")
-            return _("Detection has to finish first.")
+            return {
+                "waiting": _("This window has not looked at the machine; 1 does."),
+                "done": _("The sources of Open MPI have to answer first."),
+                "failed": _("This machine could not be looked at; r on Detect tries again."),
+            }.get(walk.state("detect"), _("Detection has to finish first."))
         if stage == "configure" and walk.choice is None:
             return _("Choose a way first: Enter on Choose.")
         if stage in ("build", "tune", "validate") and walk.run is None and self._watch is None:

@@ -39,7 +39,17 @@ class Stages(Protocol):
 
     def remember(self, session: Session) -> None: ...
 
-    def detect(self, listener: Frontend) -> Machine: ...
+    def detect(self, listener: Frontend, wishes: Wishes) -> Machine:
+        """The box, without its sources: nothing is asked of the network."""
+        ...
+
+    def sources(self, machine: Machine, listener: Frontend) -> Machine:
+        """The machine with what its sources of Open MPI answered. Raises WizardError for an archive of no use."""
+        ...
+
+    def axes(self) -> dict[str, dict[str, str]]:
+        """What of the platform can be overruled: names of the values by value, by axis; none where any text is one."""
+        ...
 
     def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]: ...
 
@@ -95,24 +105,40 @@ class RealStages:
         return self._context.clock()
 
     def session(self) -> Session:
-        """The remembered session; wishes of the command line go before remembered ones."""
+        """The remembered session; wishes of the command line go before remembered ones.
+
+        What was overruled tells of the box, and holds until the command line overrules it.
+        """
         from msgspec.structs import replace
 
         from mpiwizard.core.context import Wishes
         from mpiwizard.core.session import load_session
 
         session = load_session(self._context.folders)
-        return session if self._wishes == Wishes() else replace(session, wishes=self._wishes, choice="")
+        if self._wishes == Wishes():
+            return session
+        assume = self._wishes.assume or session.wishes.assume
+        return replace(session, wishes=replace(self._wishes, assume=assume), choice="")
 
     def remember(self, session: Session) -> None:
         from mpiwizard.core.session import save_session
 
         save_session(self._context.folders, session)
 
-    def detect(self, listener: Frontend) -> Machine:
-        from mpiwizard.core.detect import ask_sources, detect
+    def detect(self, listener: Frontend, wishes: Wishes) -> Machine:
+        from mpiwizard.core.detect import detect
 
-        return ask_sources(detect(self._context, self._wishes, listener), self._context, self._wishes, listener)
+        return detect(self._context, wishes, listener)
+
+    def sources(self, machine: Machine, listener: Frontend) -> Machine:
+        from mpiwizard.core.detect import ask_sources
+
+        return ask_sources(machine, self._context, self._wishes, listener)
+
+    def axes(self) -> dict[str, dict[str, str]]:
+        from mpiwizard.core.detect.platform import axes
+
+        return axes()
 
     def choose(self, machine: Machine, wishes: Wishes) -> tuple[Choice, ...]:
         from mpiwizard.core.choose import choose

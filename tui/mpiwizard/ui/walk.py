@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from mpiwizard.core.detect.model import Machine
 
 _STEPS_AFTER_BUILD = ("tune", "validate")
+_KIND_OF_BOX = ("platform.layer", "platform.virtualisation", "platform.provider", "platform.instance")
 
 
 class Walk:
     """The results so far. A change upstream marks what rests on it as out of date and keeps it."""
 
     def __init__(self) -> None:
-        self.machine: Machine | None = None
+        self.machine: Machine | None = None  # with its sources: what Choose needs
+        self._before: Machine | None = None  # what was known when detection began anew
         self.choice: Choice | None = None
         self.plan: Plan | None = None
         self.run: RunState | None = None
@@ -33,10 +35,15 @@ class Walk:
         """Say how a stage stands."""
         self._states[stage] = state
 
+    def looks(self) -> None:
+        """Detection begins, for the first time or again: what was found before counts no more."""
+        self._before, self.machine = self.machine or self._before, None
+        self._states["detect"] = "running"
+
     def found(self, machine: Machine) -> None:
-        """Detection finished."""
-        before = self.machine
-        self._settle("detect", before is not None and _states(machine) != _states(before))
+        """Detection finished, and the sources have answered."""
+        before = self.machine or self._before
+        self._settle("detect", before is not None and _basis(machine) != _basis(before))
         self.machine = machine
 
     def chose(self, choice: Choice) -> None:
@@ -91,9 +98,9 @@ class Walk:
                 self._states[later] = "outdated"
 
 
-def _states(machine: Machine) -> dict[str, str]:
+def _basis(machine: Machine) -> dict[str, object]:
     """What a later stage rests on; free memory and the like differ at every look and do not count."""
-    return {fact.id: fact.state for fact in machine.facts}
+    return {fact.id: (fact.state, fact.value if fact.id in _KIND_OF_BOX else None) for fact in machine.facts}
 
 
 def _together(states: list[str], run: str) -> str:

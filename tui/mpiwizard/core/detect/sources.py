@@ -78,7 +78,7 @@ def source_facts(answer: tuple[Availability, ...], offline: bool = False) -> Ite
         bool(reachable),
         ", ".join(reachable) or _("none within reach"),
         "ok" if reachable else "problem",
-        see_yourself="mpiwizard detect",
+        see_yourself="mpiwizard plan",
         meaning="" if reachable else _("There is nothing to build from."),
         action=""
         if reachable

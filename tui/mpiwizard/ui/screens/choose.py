@@ -164,5 +164,11 @@ def _command(choice: Choice, wishes: Wishes) -> str:
         "--prefix": wishes.prefix,
     }
     return shlex.join(
-        ["mpiwizard", "run", *(word for option, value in given.items() if value for word in (option, value)), "--yes"]
+        [
+            "mpiwizard",
+            "run",
+            *(word for option, value in given.items() if value for word in (option, value)),
+            *(word for axis, value in wishes.assume for word in ("--assume", f"{axis}={value}")),
+            "--yes",
+        ]
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.binding import Binding
 from textual.message import Message
 from textual.widgets import Input
@@ -12,8 +13,8 @@ from textual.widgets import Input
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.ui.screens.stage import StageScreen
-from mpiwizard.ui.signs import sign, style
-from mpiwizard.ui.widgets.rows import Column, Row, heading
+from mpiwizard.ui.signs import LOOK, sign, style
+from mpiwizard.ui.widgets.rows import Column, Row, heading, remark
 
 if TYPE_CHECKING:
     from mpiwizard.core.detect.model import Fact, Machine
@@ -21,196 +22,302 @@ if TYPE_CHECKING:
     from mpiwizard.ui.widgets.entry import Entry
 
 _LOOK_AT_THIS = ("problem", "attention")
+_ASKING = "asking"  # id of the row that stands for sources that have not answered
+_ROWS_FOR_REMARKS = 20  # lines of a terminal from which on a row to look at says below what it would break
 
 
 class FactFound(Message):
-    """Detection found a fact."""
+    """A look, known by its number, found a fact."""
 
-    def __init__(self, fact: Fact) -> None:
+    def __init__(self, look: int, fact: Fact) -> None:
         super().__init__()
+        self.look = look
         self.fact = fact
 
 
 class _Listener(Frontend):
     """Hands facts from the thread that detects to the screen."""
 
-    def __init__(self, screen: DetectScreen) -> None:
+    def __init__(self, screen: DetectScreen, look: int) -> None:
         self._screen = screen
+        self._look = look
 
     def fact(self, fact: Fact) -> None:
-        self._screen.post_message(FactFound(fact))
+        self._screen.post_message(FactFound(self._look, fact))
 
 
 class DetectScreen(StageScreen):
-    """Rows are facts; those that need a look come first."""
+    """Rows are facts; those that need a look come first.
+
+    A look at the box takes half a second. The sources are asked after it, in the background: they may take
+    long, and only Choose needs them.
+    """
 
     stage = "detect"
     columns = (Column(28), Column())
     BINDINGS = [
         Binding("enter", "go_on", _("Choose"), key_display="Enter"),
         Binding("slash", "filter", _("filter"), key_display="/", priority=True),
-        Binding("y", "copy", _("copy command"), key_display="y"),
-        Binding("r", "again", _("look again"), key_display="r"),
+        Binding("o", "overrule", _("overrule"), key_display="o", tooltip=_("overrule what the platform is")),
+        Binding("y", "copy", _("copy"), key_display="y", tooltip=_("copy the command that shows it")),
+        Binding("Y", "copy_all", _("copy all of the evidence"), key_display="Y", show=False),
+        Binding("r", "again", _("again"), key_display="r", tooltip=_("look again")),
     ]
 
     def __init__(self) -> None:
         super().__init__()
         self._facts: dict[str, Fact] = {}
+        self._look = 0  # number of the latest look; what an earlier one says is not heard
+        self._heard = 0  # facts of the latest look
+        self._box: Machine | None = None  # what the latest look found, once it has ended
+        self._asking = False
+        self._sources_known = False
         self._filter = ""
         self._failure = ""
-        self._go_on_when_done = False
+        self._go_on_when_known = False
         self._stale = False
         self._claims: dict[tuple[int, ...], tuple[Claim, ...]] = {}
 
-    def on_mount(self) -> None:
-        self.wizard.walk.mark(self.stage, "running")  # at once: Enter may come before the first look
-        self._announce()
-        self.call_after_refresh(self.detect)
+    # --- looking -----------------------------------------------------------------------------------
 
-    def detect(self) -> None:
+    def on_mount(self) -> None:
+        self.wizard.walk.looks()  # at once: Enter may come before the first look
+        self._announce()
+        self.call_after_refresh(self.look)
+
+    def look(self) -> None:
         """Look at the machine; the facts of an earlier look stay until they are found again."""
+        self._look, self._heard = self._look + 1, 0
+        self._box = None
         self._failure = ""
-        self.wizard.walk.mark(self.stage, "running")
+        self.wizard.walk.looks()
         self.refresh_rail()
         self._announce()
-        self.ask(lambda: self.wizard.stages.detect(_Listener(self)), self._found)
+        look = self._look
+        self.ask(
+            lambda: (look, self.wizard.stages.detect(_Listener(self, look), self.wizard.session.wishes)), self._found
+        )
 
     def on_fact_found(self, event: FactFound) -> None:
+        if event.look != self._look:
+            return
         self._facts[event.fact.id] = event.fact
+        self._heard += 1
         if not self._stale:  # many facts come at once: draw them together
             self._stale = True
             self.call_after_refresh(self._draw)
 
-    def _found(self, machine: Machine) -> None:
-        self._facts = {fact.id: fact for fact in machine.facts}
-        self.wizard.walk.found(machine)
+    def _found(self, answer: tuple[int, Machine]) -> None:
+        look, machine = answer
+        if look != self._look:
+            return
+        self._box = machine
+        self._facts = {fact.id: fact for fact in (*machine.facts, *self._sources())}
+        self.wizard.walk.mark(self.stage, "done")
+        if not self._sources_known and not self._asking:
+            self._asking = True
+            self.ask(lambda: self.wizard.stages.sources(machine, _Listener(self, look)), self._answered)
+        self._settle()
+
+    def _answered(self, machine: Machine) -> None:
+        self._asking, self._sources_known = False, True
+        self._facts.update((fact.id, fact) for fact in machine.facts if fact.group == "sources")
+        self._settle()
+
+    def _sources(self) -> Iterator[Fact]:
+        return (fact for fact in self._facts.values() if fact.group == "sources")
+
+    def _settle(self) -> None:
+        """Go on when both the box and its sources are known."""
+        if self._box is not None and self._sources_known:
+            from msgspec.structs import replace
+
+            self.wizard.walk.found(replace(self._box, facts=tuple(self._facts.values())))
         self.refresh_rail()
         self._draw()
-        if self._go_on_when_done:
+        if self._go_on_when_known and self.wizard.walk.machine is not None and self.is_current:
+            self._go_on_when_known = False
+            self._announce()
             self.wizard.visit("choose")
 
     def failed(self, sentence: str) -> None:
-        self._go_on_when_done = False
+        self._asking = self._go_on_when_known = False
         self._failure = sentence
         super().failed(sentence)
-        self._announce()
+        self._draw()
+
+    # --- what is shown -----------------------------------------------------------------------------
 
     def _draw(self) -> None:
         self._stale = False
         self._announce()
+        if self.has_class("-evidence") or self.focused is self.evidence:
+            self.rows.hold()  # the person is reading about this row
         self.rows.show(list(self._rows()))
         self.show_evidence(self.rows.row_id)
 
+    def on_resize(self, event: events.Resize) -> None:
+        self._draw()
+
     def _announce(self) -> None:
-        machine = self.wizard.walk.machine
         if self._failure:
             self.headline(self._failure, _("r looks again; nothing was changed on this machine."))
-        elif machine is None or self.wizard.walk.state(self.stage) == "running":
-            found = ngettext("{count} fact so far.", "{count} facts so far.", len(self._facts))
+        elif self._box is None:
+            found = ngettext("{count} fact so far.", "{count} facts so far.", self._heard).format(count=self._heard)
             then = (
                 _("Going on as soon as all are known.")
-                if self._go_on_when_done
+                if self._go_on_when_known
                 else _("Nothing is changed on this machine.")
             )
-            self.headline(_("Looking at this machine"), f"{found.format(count=len(self._facts))} {then}")
+            self.headline(_("Looking at this machine"), f"{found} {then}")
+        elif self._go_on_when_known:
+            self.headline(self._box.headline, _("Going on as soon as the sources have answered."))
         else:
-            self.headline(machine.headline, self._summary(machine))
+            self.headline(self._box.headline, " ".join(self._summary(self._box.seconds)))
 
-    def _summary(self, machine: Machine) -> str:
-        from mpiwizard.core.format import duration
-
-        problems, looks = len(machine.of_state("problem")), len(machine.of_state("attention"))
-        parts = []
-        if problems:
-            parts.append(
-                ngettext("{count} thing stops a build.", "{count} things stop a build.", problems).format(
-                    count=problems
-                )
-            )
-        if looks:
-            parts.append(
-                ngettext(
-                    "{count} thing to look at before you build.",
-                    "{count} things to look at before you build.",
-                    looks,
-                ).format(count=looks)
-            )
-        parts.append(_("Found in {time}.").format(time=duration(machine.seconds)))
+    def _summary(self, seconds: float) -> Iterator[str]:
+        states = [fact.state for fact in self._facts.values()]
+        if problems := states.count("problem"):
+            stops = ngettext("{count} thing stops a build.", "{count} things stop a build.", problems)
+            yield stops.format(count=problems)
+        if looks := states.count("attention"):
+            yield ngettext(
+                "{count} thing to look at before you build.", "{count} things to look at before you build.", looks
+            ).format(count=looks)
+        yield _("Found in {seconds:.1f} s.").format(seconds=seconds)
+        if assume := self.wizard.session.wishes.assume:
+            names = ", ".join(self._label(f"platform.{axis}") for axis, _value in assume)
+            yield _("Overruled: {names}.").format(names=names)
         if self._filter:
-            parts.append(_("Filtered by “{text}”.").format(text=self._filter))
-        return " ".join(parts)
+            yield _("Filtered by “{text}”.").format(text=self._filter)
 
     def _rows(self) -> Iterator[Row]:
-        facts = [fact for fact in self._facts.values() if self._matches(fact)]
+        facts = self._facts_to_show()
         first = [fact for state in _LOOK_AT_THIS for fact in facts if fact.state == state]
         if first:
-            yield heading(_("LOOK AT THIS"))
-            yield from map(_row, first)
-        for group in dict.fromkeys(fact.group for fact in facts):
+            yield heading(_("LOOK AT THIS"), style=LOOK)
+            yield from self._rows_to_look_at(first)
+        asking = self._asking and not self._filter
+        for group, title in group_titles().items():
             rest = [fact for fact in facts if fact.group == group and fact.state not in _LOOK_AT_THIS]
-            if rest:
-                yield heading(group_title(group))
+            if rest or (asking and group == "sources"):
+                yield heading(title)
                 yield from map(_row, rest)
+        if asking:
+            yield Row(_ASKING, (_("asking where Open MPI can be had …"),), sign("running"), dim=True)
         if self._filter and not facts:
             yield heading(_("No fact has “{text}” in it.").format(text=self._filter))
 
-    def _matches(self, fact: Fact) -> bool:
-        return self._filter in f"{fact.label} {fact.text} {fact.id}".lower()
+    def _rows_to_look_at(self, facts: Iterable[Fact]) -> Iterator[Row]:
+        from mpiwizard.core.detect.evidence import what_breaks
+
+        for fact in facts:
+            yield _row(fact)
+            if self.app.size.height >= _ROWS_FOR_REMARKS and (breaks := what_breaks(fact)):
+                yield remark(breaks)
+
+    def _facts_to_show(self) -> list[Fact]:
+        """In their final order, whatever order they came in."""
+        if not self._facts:
+            return []
+        from mpiwizard.core.detect.survey import in_order
+
+        return [
+            fact
+            for fact in in_order(list(self._facts.values()))
+            if self._filter in f"{fact.label} {fact.text} {fact.id}".lower()
+        ]
 
     def show_evidence(self, row_id: str) -> None:
         fact = self._facts.get(row_id)
-        if fact is None:
+        if fact is not None:
+            self._show_fact(fact)
+        elif row_id == _ASKING:
+            self.evidence.show(
+                _("Asking where Open MPI can be had"),
+                [
+                    _("The project's own site and the servers of this distribution are asked; nothing else goes out."),
+                    _("With --offline nobody is asked."),
+                ],
+            )
+        else:
             self.evidence.show("")
-            return
+
+    def _show_fact(self, fact: Fact) -> None:
+        from mpiwizard.core.detect.evidence import evidence
+
         if fact.claims and fact.claims not in self._claims:
             self._claims[fact.claims] = ()
-            self.ask(
-                lambda: (fact.claims, self.wizard.stages.claims(fact.claims)),
-                self._claims_found,
-            )
+            self.ask(lambda: (fact.claims, self.wizard.stages.claims(fact.claims)), self._claims_found)
+        says = (f"{_(claim.statement)} {_(claim.correction)}" for claim in self._claims.get(fact.claims, ()))
         self.evidence.show(
             f"{fact.label}: {fact.text}",
-            [_(fact.meaning)],
-            [
-                (_("Read from"), fact.read_from),
-                (_("See it yourself"), fact.see_yourself),
-                (_("What to do") if fact.state == "problem" else _("What follows"), _(fact.action)),
-                (_("Rests on"), ", ".join(self._labels(fact))),
-                *(
-                    (_("The guide says"), f"{_(claim.statement)} {_(claim.correction)}")
-                    for claim in self._claims.get(fact.claims, ())
-                ),
-            ],
+            [fact.meaning],
+            [*evidence(fact, self._label), *((_("The guide says"), text) for text in says)],
+            verbatim=(_("The text that was read"), fact.raw),
         )
 
-    def _labels(self, fact: Fact) -> Iterator[str]:
-        for other in fact.rests_on:
-            yield self._facts[other].label if other in self._facts else other
+    def _label(self, fact_id: str) -> str:
+        return self._facts[fact_id].label if fact_id in self._facts else fact_id
 
     def _claims_found(self, answer: tuple[tuple[int, ...], tuple[Claim, ...]]) -> None:
         self._claims.update([answer])
         self.show_evidence(self.rows.row_id)
 
+    # --- what keys do ------------------------------------------------------------------------------
+
     def action_go_on(self) -> None:
-        if self.wizard.walk.state(self.stage) == "running":
-            self._go_on_when_done = True
-            self._announce()
-        elif self.wizard.walk.machine is None:
-            self.refuse(_("This machine could not be looked at. r tries again."))
-        else:
+        if self.wizard.walk.machine is not None:
             self.wizard.visit("choose")
+        elif self._failure:
+            self.refuse(_("There is nothing to go on with yet; r looks again."))
+        else:
+            self._go_on_when_known = True
+            self._announce()
 
     def action_again(self) -> None:
         if self.wizard.walk.state(self.stage) != "running":
-            self._go_on_when_done = False
-            self.detect()
+            self._go_on_when_known = self._sources_known = False
+            self.look()
+
+    def action_overrule(self) -> None:
+        from mpiwizard.core.detect.facts import labels
+        from mpiwizard.ui.screens.overrule import axis_of, question
+
+        axes = self.wizard.stages.axes()
+        axis = axis_of(self.rows.row_id, axes)
+        if not axis:
+            names = ", ".join(labels()[f"platform.{axis}"] for axis in axes)
+            self.refuse(_("What can be overruled is the platform: {names}.").format(names=names))
+            return
+        fact = self._facts[self.rows.row_id]
+        assume = self.wizard.session.wishes.assume
+        self.app.push_screen(question(fact, axes[axis], assume), lambda answer: self._overruled(axis, answer))
+
+    def _overruled(self, axis: str, answer: str | None) -> None:
+        from msgspec.structs import replace
+
+        from mpiwizard.ui.screens.overrule import assumed
+
+        wishes = self.wizard.session.wishes
+        if answer and (assume := assumed(wishes.assume, axis, answer)) != wishes.assume:
+            self.wizard.remember(wishes=replace(wishes, assume=assume))
+            self._go_on_when_known = False
+            self.look()
 
     def action_copy(self) -> None:
         fact = self._facts.get(self.rows.row_id)
         if fact is None:
-            self.refuse(_("No row is highlighted yet."))
+            self.refuse(_("This row has nothing to copy."))
         else:
             self.copy(fact.see_yourself or fact.text)
+
+    def action_copy_all(self) -> None:
+        if self.rows.row_id not in self._facts:
+            self.refuse(_("This row has nothing to copy."))
+        else:
+            self.app.copy_to_clipboard(self.evidence.text)
+            self.refuse(_("Copied: all of the evidence for {label}").format(label=self._label(self.rows.row_id)))
 
     def action_filter(self) -> None:
         self.type_in(_("filter the rows; Esc shows all"), self._filter)
@@ -225,21 +332,19 @@ class DetectScreen(StageScreen):
         self.rows.focus()
 
 
-def group_title(group: str) -> str:
-    """The heading over a group of facts."""
-    titles = {
+def group_titles() -> dict[str, str]:
+    """The headings over the groups of facts, in their order."""
+    return {
         "platform": _("PLATFORM"),
-        "kernel": _("KERNEL"),
         "cpu": _("CPU"),
         "memory": _("MEMORY"),
         "network": _("NETWORK"),
         "tools": _("TOOLS"),
         "mpi": _("MPI ALREADY HERE"),
-        "storage": _("STORAGE"),
+        "hazards": _("HAZARDS"),
         "sources": _("SOURCES OF OPEN MPI"),
     }
-    return titles.get(group, group.upper())
 
 
 def _row(fact: Fact) -> Row:
-    return Row(fact.id, (_(fact.label), _(fact.text)), sign(fact.state), style(fact.state))
+    return Row(fact.id, (fact.label, fact.text), sign(fact.state), style(fact.state))

@@ -18,16 +18,20 @@ _STAY = "stay"
 
 
 class Question(ModalScreen[str]):
-    """A question with its answers, (value, text) each; Enter takes the highlighted one, Esc answers ""."""
+    """A question with its answers, (value, text) each; Enter takes the highlighted one, Esc answers "".
+
+    `highlight` is the value that is highlighted first, if it is not the first of them.
+    """
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "stay", show=False), Binding("enter", "take", show=False)]
 
-    def __init__(self, title: str, detail: str, answers: tuple[tuple[str, str], ...]) -> None:
+    def __init__(self, title: str, detail: str, answers: tuple[tuple[str, str], ...], highlight: str = "") -> None:
         super().__init__()
         self._title = title
         self._detail = detail
         self._answers = answers
+        self._highlight = highlight
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="sheet"):
@@ -36,7 +40,7 @@ class Question(ModalScreen[str]):
             yield Static(_("↑↓ and Enter; Esc stays here"), classes="hint")
 
     def on_mount(self) -> None:
-        self.query_one(Rows).show([Row(value or _STAY, (text,)) for value, text in self._answers])
+        self.query_one(Rows).show([Row(value or _STAY, (text,)) for value, text in self._answers], self._highlight)
 
     def on_option_list_option_selected(self, event: OptionList.OptionSelected) -> None:
         self.action_take()
@@ -50,16 +54,17 @@ class Question(ModalScreen[str]):
 
 
 class TextQuestion(ModalScreen[str]):
-    """A question that is answered by typing; Esc answers with an empty text."""
+    """A question that is answered by typing; an empty line answers `empty`, Esc with an empty text."""
 
     CSS_PATH = "dialogs.tcss"
     BINDINGS = [Binding("escape", "stay", show=False)]
 
-    def __init__(self, title: str, detail: str, text: str) -> None:
+    def __init__(self, title: str, detail: str, text: str, empty: str = "") -> None:
         super().__init__()
         self._title = title
         self._detail = detail
         self._text = text
+        self._empty = empty
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="sheet"):
@@ -68,7 +73,7 @@ class TextQuestion(ModalScreen[str]):
             yield Static(_("Enter takes it; Esc leaves everything as it was"), classes="hint")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip())
+        self.dismiss(event.value.strip() or self._empty)
 
     def action_stay(self) -> None:
         self.dismiss("")
@@ -86,7 +91,7 @@ class Help(ModalScreen[None]):
         common = {binding.key for binding in StageScreen.BINDINGS if isinstance(binding, Binding)}
         bindings = [one.binding for one in stage.active_bindings.values()]
         self._lines = [
-            (binding.key_display or binding.key, binding.description)
+            (binding.key_display or binding.key, binding.tooltip or binding.description)
             for binding in sorted(bindings, key=lambda binding: binding.key in common)
             if binding.description and (binding.show or binding.key_display)
         ]
@@ -104,14 +109,12 @@ class Help(ModalScreen[None]):
         ]
         signs = ("done", "running", "waiting", "outdated", "interrupted", "failed")
         return [
-            Content.assemble((_("Keys"), "bold")),
+            Content.assemble((_("Keys"), "bold"), "   ", (_("Esc closes this"), "dim")),
             *(_line(key, text) for key, text in self._lines + moves),
             Content(""),
             Content.assemble((_("Signs"), "bold")),
             Content("   ").join([Content(f"{sign(state)} {word(state)}") for state in signs]),
             Content(_("! look at this   ✗ stops a build   ? not known   = fixed")),
-            Content(""),
-            Content(_("Esc closes this.")),
         ]
 
     def action_close(self) -> None:

@@ -25,7 +25,7 @@ _MARGIN = 4  # cells for the marker of the highlighted row and the sign
 
 
 class Row(NamedTuple):
-    """One line: a sign with its style, and a text for each column. Without an `id` it is a heading."""
+    """One line: a sign with its style, and a text for each column. Without an `id` it cannot be highlighted."""
 
     id: str
     cells: tuple[str, ...]
@@ -41,9 +41,14 @@ class Column(NamedTuple):
     right: bool = False
 
 
-def heading(*cells: str) -> Row:
-    """A line that cannot be highlighted."""
-    return Row("", cells)
+def heading(*cells: str, style: str = "") -> Row:
+    """A line above rows."""
+    return Row("", cells, style=style)
+
+
+def remark(text: str) -> Row:
+    """A line below a row that says more of it."""
+    return Row("", (text,), dim=True)
 
 
 class Rows(OptionList, inherit_bindings=False):
@@ -62,6 +67,8 @@ class Rows(OptionList, inherit_bindings=False):
         super().__init__(compact=True, markup=False)
         self.columns = columns
         self._rows: tuple[Row, ...] = ()
+        self._moved = False  # whether the person has moved the highlight
+        self._showing = False
 
     @property
     def row_id(self) -> str:
@@ -70,19 +77,37 @@ class Rows(OptionList, inherit_bindings=False):
         return (option.id or "") if option is not None else ""
 
     def show(self, rows: Sequence[Row], highlight: str = "") -> None:
-        """Show these rows. The highlighted one stays, unless it was the first or `highlight` names another."""
+        """Show these rows, with the one named by `highlight` highlighted if it is among them.
+
+        Else the highlighted row stays so, on its line of the screen; where it is gone, the next one takes its place.
+        A highlight on the first row that the person never moved stays on the first row.
+        """
         before, self._rows = self._rows, tuple(rows)
+        self._showing = True
         if [row.id for row in before] == [row.id for row in self._rows] and not highlight:
             self._replace_changed()
         else:
-            first = next((row.id for row in before if row.id), "")
-            self._set_all(highlight or (self.row_id if self.row_id != first else ""))
+            self._set_all(highlight or self._kept(before), in_place=highlight in ("", self.row_id))
+        self._showing = False
+
+    def hold(self) -> None:
+        """Keep the highlighted row, as if the person had gone to it."""
+        self._moved = True
+
+    def _kept(self, before: Sequence[Row]) -> str:
+        ids = [row.id for row in before if row.id]
+        if self.row_id not in ids or (self.row_id == ids[0] and not self._moved):
+            return ""
+        place, present = ids.index(self.row_id), {row.id for row in self._rows}
+        return next((row_id for row_id in (*ids[place:], *ids[place::-1]) if row_id in present), "")
 
     def on_resize(self, event: events.Resize) -> None:
         self._replace_changed()
+        self.scroll_to_highlight()
 
     def watch_highlighted(self, highlighted: int | None) -> None:
         super().watch_highlighted(highlighted)
+        self._moved = self._moved or (highlighted is not None and not self._showing)
         self.call_after_refresh(self._place_cursor)
 
     def render_line(self, y: int) -> Strip:
@@ -100,17 +125,20 @@ class Rows(OptionList, inherit_bindings=False):
             self.app.cursor_position = self.content_region.offset + Offset(0, line)
             self.refresh()
 
-    def _set_all(self, highlight: str) -> None:
-        scrolled = self.scroll_offset.y
+    def _set_all(self, highlight: str, in_place: bool) -> None:
+        scrolled, before = self.scroll_offset.y, self.highlighted
         self.set_options(
             Option(prompt, id=row.id or None, disabled=not row.id)
             for row, prompt in zip(self._rows, self._prompts(), strict=True)
         )
         places = {row.id: place for place, row in enumerate(self._rows) if row.id}
         if places:
+            place = places.get(highlight, next(iter(places.values())))
+            if in_place and before is not None:
+                scrolled += place - before
             self.scroll_to(y=scrolled, animate=False, immediate=True)
-            self.highlighted = places.get(highlight, next(iter(places.values())))
-            if self.highlighted <= 1:  # show the heading above the first row too
+            self.highlighted = place
+            if place <= 1:  # show the heading above the first row too
                 self.scroll_to(y=0, animate=False, immediate=True)
 
     def _replace_changed(self) -> None:
@@ -142,7 +170,7 @@ class Rows(OptionList, inherit_bindings=False):
 
     def _prompt(self, row: Row, widths: list[int], gap: int) -> Content:
         line = Content.assemble("  ", (row.sign, row.style), " ") if row.id else Content("  ")
-        if not row.id and len(row.cells) > 1:
+        if not row.id and (len(row.cells) > 1 or row.dim):
             line = Content("    ")
         last = len(row.cells) - 1
         for place, (text, width, column) in enumerate(zip(row.cells, widths, self.columns, strict=False)):
@@ -158,7 +186,7 @@ class Rows(OptionList, inherit_bindings=False):
 
 def _style(row: Row, is_last: bool) -> str:
     if not row.id:
-        return "bold dim"
+        return "" if row.dim else row.style or "bold dim"
     if row.dim:
         return "dim"
     return row.style if is_last and row.style == LOOK else ""
