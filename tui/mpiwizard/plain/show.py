@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 from mpiwizard.core.build.failure import explain_failure
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.configure.model import Plan
-from mpiwizard.core.detect.model import GROUPS, Fact, Machine
+from mpiwizard.core.detect.evidence import evidence as evidence_of
+from mpiwizard.core.detect.evidence import what_breaks
+from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.format import duration, percent, size
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 SIGNS = {"ok": "✓", "attention": "!", "problem": "✗", "unknown": "?", "info": " "}
 _PIPE_WIDTH = 120  # columns for a reader that is no terminal and has none of its own
+_WIDE = 100  # columns from which on a table of facts has room for where each was read
 
 
 def _console(*, stderr: bool = False) -> Console:
@@ -62,8 +66,8 @@ class Teller(Frontend):
         self._talk(f"{metric.label}: {metric.shown}")
 
 
-def machine(found: Machine) -> None:
-    """All facts, those to look at first and with what they mean."""
+def machine(found: Machine, evidence: bool = False) -> None:
+    """All facts, those to look at first with what they break; with `evidence` also how each is known."""
     console = _console()
     console.print(Text(found.headline, style="bold"))
     to_look_at = [*found.of_state("problem"), *found.of_state("attention")]
@@ -72,24 +76,56 @@ def machine(found: Machine) -> None:
         console.print(Text(_("Look at this"), style="bold"))
     for fact in to_look_at:
         console.print(f"{SIGNS[fact.state]} {fact.label}: {fact.text}")
-        for line in (fact.meaning, fact.action):
+        for line in dict.fromkeys((what_breaks(fact), fact.action)):
             if line:
-                console.print(f"    {line}")
-    for group in GROUPS:
+                console.print(Padding(line, (0, 0, 0, 4), expand=False))
+    for group, title in _groups().items():
         facts = [fact for fact in found.facts if fact.group == group]
         if facts:
             console.print()
-            console.print(Text(_(group.capitalize()), style="bold"))
-            console.print(_facts(facts))
+            console.print(Text(title, style="bold"))
+            if evidence:
+                for fact in facts:
+                    _evidence(console, fact, lambda fact_id: found.fact(fact_id).label)
+            else:
+                console.print(_facts(facts, with_places=console.width >= _WIDE))
 
 
-def _facts(facts: Iterable[Fact]) -> Table:
+def _groups() -> dict[str, str]:
+    """The names of the groups of facts, in their order."""
+    return {
+        "platform": _("Platform"),
+        "cpu": _("CPU"),
+        "memory": _("Memory"),
+        "network": _("Network"),
+        "tools": _("Tools"),
+        "mpi": _("MPI already here"),
+        "hazards": _("Hazards"),
+        "sources": _("Sources of Open MPI"),
+    }
+
+
+def _facts(facts: Iterable[Fact], with_places: bool) -> Table:
     table = _table()
-    for _column in range(3):
+    for _column in range(2 + with_places):
         table.add_column(overflow="fold")
     for fact in facts:
-        table.add_row(f"{SIGNS[fact.state]} {fact.label}", fact.text, fact.read_from)
+        places = (fact.read_from,) if with_places else ()
+        table.add_row(f"{SIGNS[fact.state]} {fact.label}", fact.text, *places)
+        for sentence in fact.contradictions:
+            table.add_row("", _("but: {sentence}").format(sentence=sentence))
     return table
+
+
+def _evidence(console: Console, fact: Fact, label_of: Callable[[str], str]) -> None:
+    """One fact with all there is to read about it; commands and texts are not broken, so that they can be copied."""
+    console.print(f"{SIGNS[fact.state]} {fact.label}: {fact.text}")
+    if fact.meaning:
+        console.print(Padding(fact.meaning, (0, 0, 0, 4), expand=False))
+    for heading, text in evidence_of(fact, label_of):
+        console.print(f"    {heading + ': ' if heading else ''}{text}", soft_wrap=True)
+    for line in fact.raw.splitlines():
+        console.print(f"    | {line}", soft_wrap=True)
 
 
 def plan(made: Plan) -> None:
