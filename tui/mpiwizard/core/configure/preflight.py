@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.context import Context, home_folder
+from mpiwizard.core.detect.hazards import UNSAFE
 from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.format import size
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 
-# Anything else breaks make (blank, #, $, :), the linker's -Wl, lists (comma) or a shell in some makefile.
-_UNSAFE = re.compile(r"[^\w/.+@-]")
 _LONGEST_PATH = 1024  # characters; PATH_MAX is 4096 bytes, and the installation goes deeper
 _LONGEST_NAME = 255  # bytes, NAME_MAX of every common file system
 _OURS = "share/mpiwizard/manifest.txt"  # what an installation of ours begins with (core/build/manifest.py)
@@ -44,7 +42,7 @@ def checked_prefix(text: str, host: Host) -> str:
     if not path.startswith("/"):
         message = _("The prefix {prefix} is not an absolute path; give one that starts with / or ~/.")
         raise WizardError(message.format(prefix=_shown(text)), ExitCode.USAGE)
-    if bad := _UNSAFE.search(path):
+    if bad := UNSAFE.search(path):
         message = _(
             "The prefix {prefix} holds {character}, which breaks make or the linker; "
             "use letters, digits and / . _ + @ - only."
@@ -85,7 +83,7 @@ def _is_missing_shell(fact: Fact) -> bool:
 def _check_folders(context: Context) -> None:
     """Ours: the state folder, where make works, must be free of what make cannot bear; both must be writable."""
     state, cache = str(context.folders.state), str(context.folders.cache)
-    if bad := _UNSAFE.search(state):
+    if bad := UNSAFE.search(state):
         message = _(
             "mpiwizard would build in {folder}, but {character} in a path breaks make; "
             "set XDG_STATE_HOME to a folder without it."

@@ -20,7 +20,10 @@ from mpiwizard.core.detect import (
     installations,
     interfaces,
     kernel,
+    language,
     libraries,
+    limits,
+    loader,
     memory,
     microarchitecture,
     module_files,
@@ -29,13 +32,16 @@ from mpiwizard.core.detect import (
     platform,
     rights,
     routes,
+    scheduler,
     shell_mpi,
     silent,
     single_copy,
     slots,
     storage,
     system,
+    times,
     tools,
+    variables,
 )
 from mpiwizard.core.detect.facts import Probe, Survey, labels, unknown_fact
 from mpiwizard.core.detect.headline import headline
@@ -71,6 +77,12 @@ PROBES: tuple[Probe, ...] = (
     *hazards.PROBES,
     *storage.PROBES,
     *silent.PROBES,
+    *times.PROBES,
+    *loader.PROBES,
+    *variables.PROBES,
+    *language.PROBES,
+    *limits.PROBES,
+    *scheduler.PROBES,
 )
 
 
