@@ -104,7 +104,7 @@ def _lua_value(expression: str, variables: Mapping[str, str], environment: Mappi
     parts = re.split(f"({_STRING})", expression)
     for number in range(0, len(parts), 2):  # what stands between the strings
         parts[number] = re.sub(
-            r"(?<![\w.])[A-Za-z_]\w*(?!\w*\s*(?:\(|\.(?!\.)))",
+            r"(?<!\w)(?<!(?<!\.)\.)[A-Za-z_]\w*(?!\w*\s*(?:\(|\.(?!\.)))",
             lambda name: _quoted(variables[name[0]]) if name[0] in variables else name[0],
             parts[number].partition("--")[0],
         )
@@ -169,7 +169,7 @@ def read_modules(survey: Survey) -> Iterator[Fact]:
         "mpi.modules",
         modules,
         shown or _("none"),
-        read_from=":".join(named) if named else ", ".join(USUAL),
+        read_from=", ".join([module["file"] for module in modules] or named or USUAL),
         raw="\n".join(raw),
         see_yourself="module avail mpi; echo $MODULEPATH",
         meaning=_("An MPI that was made for this cluster; it may know its network better than one built here.")

@@ -98,6 +98,8 @@ def find_library(host: Host, compiler: Program, wrapper: str, cached: list[str])
     if not names:
         return None
     wanted = names[0]  # what the program asks for; libmpi.so.40 is the name in all of Open MPI 4 and 5
+    if "-rpath" in wrapper:  # its folders are printed without quotes, and one with blanks comes apart
+        run_paths += own
     for folders, because in ((_library_path(host), "LD_LIBRARY_PATH"), (run_paths, "runpath")):
         for folder in folders:
             if host.exists(f"{folder}/{wanted}"):
@@ -206,10 +208,10 @@ def read_shell(survey: Survey) -> Iterator[Fact]:
         text = _("{name} of {prefix}, no {missing}").format(
             name=", ".join(programs), prefix=base.prefix, missing=", ".join(missing)
         )
-    lines = [f"{one.path} -> {one.real}" for one in programs.values()]
-    lines += [f"mpicc -show: {first_line(wrapper)}"] if wrapper else []
-    lines += [f"{name}={host.environment[name]}" for name in ("LD_LIBRARY_PATH", *PREFIXES) if name in host.environment]
-    lines += [lines_with(r"libmpi(ch)?\.so\.", cache)]
+    names = ("LD_LIBRARY_PATH", *PREFIXES)
+    lines = [f"{name}={host.environment[name]}" for name in names if name in host.environment]
+    lines += [one.path if one.path == one.real else f"{one.path} -> {one.real}" for one in programs.values()]
+    lines += [lines_with(r"libmpi(ch)?\.so\.", cache), f"mpicc -show: {first_line(wrapper)}" if wrapper else ""]
     yield make_fact(
         "mpi.shell",
         {
@@ -219,7 +221,7 @@ def read_shell(survey: Survey) -> Iterator[Fact]:
         text,
         "attention" if conflicts else "info" if missing else "ok",
         read_from=", ".join(one.path for one in programs.values()),
-        raw="\n".join(lines),
+        raw="\n".join(filter(None, lines)),
         see_yourself=see,
         meaning=" ".join(dict.fromkeys(conflict.breaks for conflict in conflicts)),
         action="; ".join(dict.fromkeys(conflict.mend for conflict in conflicts)),
