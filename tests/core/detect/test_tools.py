@@ -118,6 +118,7 @@ def test_autotools_are_one_fact_that_names_what_is_missing(tmp_path: Path) -> No
     fact = look(box(tmp_path, files, {"m4 --version": {"output": "m4 (GNU M4) 1.4.19\n"}})).fact("tool.autotools")
     assert fact.text == "autoconf 2.71, automake 1.16.5, libtoolize 2.4.7, m4 1.4.19 (no flex)"
     assert fact.value["automake"] == {"path": "/usr/bin/automake", "version": "1.16.5"}
+    assert "/usr/bin/automake: our $VERSION = '1.16.5';" in fact.raw
     assert fact.state == "info"
 
 
@@ -139,7 +140,8 @@ def test_what_is_read_from_the_scripts_of_this_box_is_what_they_say() -> None:
     for name in ("autoconf", "automake"):
         path = shutil.which(name)
         assert path is not None
-        assert tools.script_version(host, path) == tools.parse_version(host.run([name, "--version"]).output) != ""
+        version = tools.parse_version(host.run([name, "--version"]).output)
+        assert tools.parse_version(tools.version_line(host, path)) == version != ""
 
 
 @pytest.mark.parametrize(

@@ -251,28 +251,28 @@ def _compiler_lacks_headers(survey: Survey) -> bool:
     return compiler.value is not None and lacks_headers(_header_trial(survey.host, find_tool(survey.host, TOOLS[0])[0]))
 
 
-def script_version(host: Host, path: str) -> str:
-    """The version that stands in the text of autoconf, automake or libtoolize; empty when it does not.
+def version_line(host: Host, path: str) -> str:
+    """The text in autoconf, automake or libtoolize that holds their version; empty when there is none.
 
     These are scripts, and automake takes longer to say its version than all that is asked besides.
     """
     text = host.read(path) or ""
-    if found := re.search(r"\(GNU (?:Autoconf|libtool)\) v?(\d+\.\d[\w.-]*)", text):
-        return found[1]
+    if found := re.search(r"\(GNU (?:Autoconf|libtool)\) v?\d+\.\d[\w.-]*", text):
+        return found[0]
     if found := re.search(r"'(/[^'\n]*/automake-[\d.]+)'", text):
         text = host.read(f"{found[1]}/Automake/Config.pm") or ""
-        if found := re.search(r"^\s*our \$VERSION = '(\d+\.\d[\w.-]*)'", text, re.MULTILINE):
-            return found[1]
+        return lines_with(r"^\s*our \$VERSION = '\d+\.\d", text)
     return ""
 
 
 def read_autotools(survey: Survey) -> Iterator[Fact]:
     host = survey.host
     paths = {name: path for name in AUTOTOOLS if (path := host.which(name))}
-    versions = {name: script_version(host, path) for name, path in paths.items() if name not in ("m4", "flex")}
-    asked = [name for name in paths if not versions.get(name)]
+    lines = {name: version_line(host, path) for name, path in paths.items() if name not in ("m4", "flex")}
+    asked = [name for name in paths if not lines.get(name)]
     results = ask_all(host, [[name, "--version"] for name in asked])
-    versions |= {name: parse_version(result.output) for name, result in zip(asked, results, strict=True)}
+    lines |= {name: first_line(result.output) for name, result in zip(asked, results, strict=True)}
+    versions = {name: parse_version(line) for name, line in lines.items()}
     value = {name: {"path": path, "version": versions[name]} for name, path in paths.items()}
     shown = [f"{name} {versions[name]}".strip() for name in paths]
     missing = [name for name in AUTOTOOLS if name not in paths]
@@ -284,7 +284,7 @@ def read_autotools(survey: Survey) -> Iterator[Fact]:
         value or None,
         text,
         read_from=", ".join(paths.values()) or "$PATH",
-        raw="\n".join(f"{path}: {versions[name]}" for name, path in paths.items()),
+        raw="\n".join(f"{path}: {lines[name]}" for name, path in paths.items()),
         see_yourself="; ".join(f"{name} --version | head -n1" for name in AUTOTOOLS),
         meaning=_("Only a build from a git checkout needs them; a release's archive holds its configure."),
     )
