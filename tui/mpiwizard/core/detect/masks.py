@@ -126,11 +126,10 @@ class Masks:
     def _flip(self, value: int, bits: int, kept: int) -> int:
         """Bits behind the first `kept` flipped by what is before them: common beginnings stay common.
 
-        The zeros at the end of a network's own address stay, if there are eight or more of them.
+        Those of a network's own address too, which then looks like one of its hosts: whoever reads it has its length.
         """
-        zeros = (value & -value).bit_length() - 1
         flipped = value
-        for place in range(kept, bits - zeros if zeros >= 8 else bits):
+        for place in range(kept, bits):
             before = f"{bits}.{place}.{value >> (bits - place)}"
             digest = hashlib.blake2b(before.encode(), key=self._key, digest_size=1).digest()
             flipped ^= (digest[0] & 1) << (bits - place - 1)
