@@ -13,7 +13,7 @@ from mpiwizard.core.installation import Installation, find_installation
 def machine_with(**values: object) -> Machine:
     """A machine of which only these facts are known; `cpu_usable=2` is the fact cpu.usable."""
     ids = {name.replace("_", ".", 1): value for name, value in values.items()}
-    facts = (Fact(key, key.partition(".")[0], key, value, str(value)) for key, value in ids.items())
+    facts = (Fact(key, key.partition(".")[0], key, value, str(value), "info") for key, value in ids.items())
     return Machine(tuple(facts), headline="a machine of the tests")
 
 

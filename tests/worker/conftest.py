@@ -28,7 +28,7 @@ def machine(archive: Path) -> Machine:
     """A machine of which only what a plan needs is known."""
     offered = {"release": "5.0.11", "file": archive.name, "size": archive.stat().st_size, "sha256": ""}
     values = {"cpu.usable": 2, "memory.available": 8 << 30, "source.archive": offered, "sources.any": True}
-    return Machine(tuple(Fact(key, key.partition(".")[0], key, value, "") for key, value in values.items()))
+    return Machine(tuple(Fact(key, key.partition(".")[0], key, value, "", "info") for key, value in values.items()))
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ def box(**changed: Any) -> Machine:
 
 def make_fact(name: str, value: Any, **more: Any) -> Fact:
     group = {"tool": "tools", "source": "sources"}.get(name.partition(".")[0], name.partition(".")[0])
-    return Fact(name, group, name, value, str(value), **{"meaning": f"{name} is not here", **more})
+    return Fact(name, group, name, value, str(value), **{"state": "info", "meaning": f"{name} is not here", **more})
 
 
 def with_fact(machine: Machine, fact: Fact) -> Machine:

@@ -24,7 +24,7 @@ class Fact(Struct, frozen=True, omit_defaults=True):
     label: str
     value: Any
     text: str
-    state: str = "info"
+    state: str
     read_from: str = ""  # where mpiwizard read it: a file, a variable or a command line
     raw: str = ""  # the very text it was read from, shortened where it is long
     see_yourself: str = ""  # a command that shows it to the person
