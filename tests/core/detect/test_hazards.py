@@ -193,7 +193,7 @@ INSTALLED = {"locale": {"output": ""}, "locale -a": {"output": "C\nC.utf8\nPOSIX
         ({"LANG": "en_US.UTF-8", "LC_ALL": "fr_FR.UTF-8"}, "fr_FR.UTF-8", "info", False),
         ({"LANG": "en_US.UTF-8", "LC_ALL": ""}, "en_US.UTF-8", "ok", True),  # an empty one is none
         ({"LC_CTYPE": "C.UTF-8", "LANG": "C"}, "C.UTF-8", "ok", True),
-        ({}, "C", "info", True),
+        ({"LANG": "C"}, "C", "info", True),
         ({"LANG": "de_DE"}, "de_DE", "info", False),
     ],
 )
@@ -203,6 +203,11 @@ def test_a_language_that_is_missing_or_knows_no_utf8_is_told(
     fact = hazards_of(box(tmp_path, {}, INSTALLED, environment)).fact("environment.locale")
     assert (fact.value["name"], fact.state, fact.value["installed"]) == (name, state, installed)
     assert bool(fact.action) == (state != "ok")
+
+
+def test_no_language_at_all_is_c(tmp_path: Path) -> None:
+    fact = with_variables(tmp_path).fact("environment.locale")
+    assert (fact.value, fact.state, fact.action) == (None, "info", "export LC_ALL=C.UTF-8")
 
 
 def test_where_nobody_lists_languages_one_is_not_called_missing(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ TO_LOOK_AT: dict[str, set[str]] = {  # attention and problem: what a kind of mac
     "azure-d4": set(),
     "azure-hbv3": set(),
     "bare-metal": {"mpi.settings", *_HOME_ON_NFS},
-    "conda-user": {"mpi.shell"},
+    "conda-user": {"mpi.shell", "environment.libraries"},
     "debian-infiniband": {"mpi.defaults"},
     "debian-vm": {_ROOT},
     "docker-cgroup-v1": {_ROOT, "kernel.single_copy", _QUOTA},
@@ -106,17 +106,20 @@ TO_LOOK_AT: dict[str, set[str]] = {  # attention and problem: what a kind of mac
     "laptop-hybrid": {"cpu.hybrid"},
     "login-node": {_QUOTA, *_HOME_ON_NFS},
     "lxc": {"cpu.slots"},  # the hwloc of Open MPI 4.1 does not see its cpuset
-    "misconfigured": {"platform.clock", "network.hostname", "mpi.settings", "storage.build", "storage.silent"},
+    "misconfigured": {
+        "platform.clock", "network.hostname", "mpi.settings", "storage.build", "storage.silent",
+        "path.blanks", "environment.libraries", "environment.variables",
+    },  # fmt: skip
     "openstack": set(),
     "oracle": set(),
     "podman": {_ROOT, "memory.shm"},
     "raspberry-pi": set(),
-    "slurm-job": _HOME_ON_NFS,
+    "slurm-job": {*_HOME_ON_NFS, "environment.scheduler"},
     "systemd-nspawn": {_ROOT},
     "vmware": set(),
     "wsl1-ubuntu-20.04": {"platform.layer", "kernel.single_copy", "path.windows"},
     "wsl2-4.19": {"path.windows"},
-    "wsl2-5.10": {"path.windows"},
+    "wsl2-5.10": {"path.windows", "storage.times"},  # its clock stood still while the PC slept
     "wsl2-6.1": set(),
     "wsl2-6.18": set(),
     "wsl2-6.18-mirrored": {"network.mode"},
@@ -690,6 +693,45 @@ def test_a_drive_that_does_not_answer_is_named_and_costs_nothing_else() -> None:
     machine = recorded("misconfigured")
     assert machine.value("storage.silent") == ["/mnt/archive"]
     assert machine.fact("storage.prefix").state != "unknown"
+
+
+def test_a_folder_of_path_with_a_blank_and_open_to_all_is_named_for_both() -> None:
+    traps = recorded("misconfigured").value("path.blanks")
+    assert {(trap["folder"], trap["kind"]) for trap in traps} == {
+        ("/home/ada/my tools/bin", "blank"),
+        ("/home/ada/my tools/bin", "writable"),
+    }
+
+
+def test_variables_that_change_open_mpi_are_told_from_those_that_do_not() -> None:
+    fact = recorded("misconfigured").fact("environment.variables")
+    assert all(name in fact.text for name in ("FI_PROVIDER", "OMPI_CC", "UCX_TLS"))
+    assert "LC_ALL" not in fact.text
+    for name in ("bare-metal", "slurm-job", "apptainer", "kubernetes"):
+        assert recorded(name).fact("environment.variables").state == "ok"
+
+
+def test_a_language_that_is_not_installed_is_said_and_no_alarm() -> None:
+    assert recorded("misconfigured").value("environment.locale")["installed"] is False
+    assert recorded("laptop-hybrid").value("environment.locale")["installed"] is True
+
+
+@pytest.mark.parametrize(
+    ("name", "files"), [("misconfigured", "info"), ("hardened", "ok"), ("ec2-nitro", "ok"), ("wsl2-4.19", "ok")]
+)
+def test_few_open_files_are_counted_in_ranks(name: str, files: str) -> None:
+    assert recorded(name).fact("environment.files").state == files
+
+
+def test_a_job_of_a_scheduler_is_known_by_its_variables_and_a_login_node_is_none() -> None:
+    assert "4711" in recorded("slurm-job").fact("environment.scheduler").text
+    assert recorded("login-node").fact("environment.scheduler").state == "ok"
+
+
+def test_a_clock_that_stood_still_is_seen_by_files_from_the_future() -> None:
+    fact = recorded("wsl2-5.10").fact("storage.times")
+    assert (fact.state, fact.value) == ("attention", 5400)
+    assert "wsl --shutdown" in fact.action
 
 
 def test_a_hardware_clock_that_agrees_is_fine() -> None:

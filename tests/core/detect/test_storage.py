@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from tests.core.detect.boxes import box, context_of, look
 
 from mpiwizard.core.context import Context, Folders, Wishes
-from mpiwizard.core.detect import detect, silent, storage
+from mpiwizard.core.detect import detect, loader, silent, storage
 from mpiwizard.core.detect.capture import capture
 from mpiwizard.core.detect.disk import Space, parse_df
 from mpiwizard.core.detect.model import Fact, Machine
@@ -94,6 +94,16 @@ def test_a_capture_of_a_box_with_a_drive_that_does_not_answer_tells_the_same(dea
     for fact_id in ("storage.silent", "tool.cc", "storage.build"):
         assert again.fact(fact_id).state == kept.machine.fact(fact_id).state, fact_id
     assert len(again.value("storage.silent")) == 1
+
+
+def test_a_library_path_on_a_drive_that_does_not_answer_holds_up_every_program(
+    dead_drive: Path, tmp_path: Path
+) -> None:
+    context = context_with(os.environ["PATH"], tmp_path)
+    environment = {**context.host.environment, "LD_LIBRARY_PATH": f"{dead_drive}/lib"}
+    context = replace(context, host=RealHost(environment))
+    fact = survey_machine(context, Wishes(), None, loader.PROBES).fact("environment.libraries")
+    assert (fact.state, "does not answer" in fact.meaning) == ("attention", True)
 
 
 def test_a_drive_nobody_would_look_at_is_not_asked(dead_drive: Path, tmp_path: Path) -> None:

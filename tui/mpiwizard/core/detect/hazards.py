@@ -47,6 +47,7 @@ def read_path(survey: Survey) -> Iterator[Fact]:
         text if folders else _("none"),
         "attention" if folders else "ok",
         read_from="$PATH",
+        raw="\n".join(folders),
         see_yourself="echo \"$PATH\" | tr ':' '\\n' | grep /mnt",
         meaning=_("configure may find programs of Windows there, and some rules of make break at blanks.")
         if folders

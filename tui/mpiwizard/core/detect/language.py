@@ -51,16 +51,21 @@ def read_locale(survey: Survey) -> Iterator[Fact]:
     fine = known is not False
     yield make_fact(
         "environment.locale",
-        {"name": name, "utf8": utf8, "installed": known},
-        name if fine else _("{name}, not installed").format(name=name),
+        {"name": name, "utf8": utf8, "installed": known} if variable else None,
+        _locale_text(name, variable, fine),
         "ok" if fine and utf8 else "info",
         read_from=f"${variable}" if variable else _("environment"),
-        raw="\n".join(f"{one}={host.environment[one]}" for one in _VARIABLES if one in host.environment)
-        or _("none of LC_ALL, LC_CTYPE, LANG is set"),
+        raw="\n".join(f"{one}={host.environment[one]}" for one in _VARIABLES if one in host.environment),
         see_yourself="locale; locale -a",
         meaning=" ".join(meanings),
         action="" if fine and utf8 else "export LC_ALL=C.UTF-8",
     )
+
+
+def _locale_text(name: str, variable: str, fine: bool) -> str:
+    if not variable:
+        return _("not set, which is C")
+    return name if fine else _("{name}, not installed").format(name=name)
 
 
 PROBES = (Probe(("environment.locale",), read_locale),)

@@ -9,6 +9,7 @@ from msgspec import Struct, to_builtins
 
 from mpiwizard.core.detect.facts import Probe, Survey, make_fact
 from mpiwizard.core.detect.model import Fact
+from mpiwizard.core.detect.mounts import is_below
 from mpiwizard.core.i18n import _
 
 # Libraries of MPI and of what Open MPI stands on: another one of these makes jobs crash, or take other paths.
@@ -48,7 +49,8 @@ def read_libraries(survey: Survey) -> Iterator[Fact]:
     own = {f"{survey.prefix}/lib", f"{survey.prefix}/lib64"} if survey.prefix else set()
     foreign = [entry for entry in entries if entry.libraries and entry.folder.rstrip("/") not in own]
     current = [entry for entry in entries if not entry.folder.startswith("/")]
-    missing = [entry for entry in entries if not entry.exists]
+    silent = [entry for entry in entries if any(is_below(entry.folder, point) for point in survey.silent)]
+    missing = [entry for entry in entries if not entry.exists and entry not in silent]
     meanings = []
     if foreign:
         shown = "; ".join(f"{entry.folder}: {', '.join(entry.libraries)}" for entry in foreign)
@@ -60,6 +62,13 @@ def read_libraries(survey: Survey) -> Iterator[Fact]:
         )
     if current:
         meanings.append(_("An entry that is empty or does not start with / depends on the folder one is in."))
+    if silent:
+        folders = ", ".join(entry.folder for entry in silent)
+        meanings.append(
+            _("Every program that starts looks there and waits, since the drive does not answer: {folders}.").format(
+                folders=folders
+            )
+        )
     if missing:
         folders = ", ".join(entry.folder for entry in missing)
         meanings.append(
@@ -70,7 +79,7 @@ def read_libraries(survey: Survey) -> Iterator[Fact]:
         "environment.libraries",
         to_builtins(entries),
         text,
-        "attention" if foreign or current else "info",
+        "attention" if foreign or current or silent else "info",
         read_from="$LD_LIBRARY_PATH",
         raw=f"LD_LIBRARY_PATH={survey.host.environment['LD_LIBRARY_PATH']}",
         see_yourself=see,
@@ -79,7 +88,7 @@ def read_libraries(survey: Survey) -> Iterator[Fact]:
             "mpiwizard builds without the variable, and puts the new libraries first when it measures; in your shell: "
             "unset LD_LIBRARY_PATH"
         )
-        if foreign or current
+        if foreign or current or silent
         else "",
     )
 
