@@ -107,9 +107,15 @@ TO_LOOK_AT: dict[str, set[str]] = {  # attention and problem: what a kind of mac
     "login-node": {_QUOTA, *_HOME_ON_NFS},
     "lxc": {"cpu.slots"},  # the hwloc of Open MPI 4.1 does not see its cpuset
     "misconfigured": {
-        "platform.clock", "network.hostname", "mpi.settings", "storage.build", "storage.silent",
-        "path.blanks", "environment.libraries", "environment.variables",
-    },  # fmt: skip
+        "platform.clock",
+        "network.hostname",
+        "mpi.settings",
+        "storage.build",
+        "storage.silent",
+        "path.blanks",
+        "environment.libraries",
+        "environment.variables",
+    },
     "openstack": set(),
     "oracle": set(),
     "podman": {_ROOT, "memory.shm"},
