@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import time
 from pathlib import Path
 
@@ -155,3 +156,19 @@ def test_lines_that_are_not_json_are_skipped() -> None:
 @given(st.text())
 def test_any_output_can_be_read(output: str) -> None:
     assert all(isinstance(record, dict) for record in read_records(output))
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
+def test_ranks_stay_inside_an_affinity_mask_that_mpirun_does_not_see(
+    installation: Installation, tmp_path: Path
+) -> None:
+    allowed = max(os.sched_getaffinity(0))
+    slots = {"4": 2, "5": 2}
+    machine = machine_with(cpu_usable=1, cpu_cores=1, cpu_slots=slots, platform_user={"root": os.getuid() == 0})
+    probes = Probes(RealHost(), machine, installation, tmp_path)
+    probes.folder.mkdir(parents=True)
+    where = "import json, os; print(json.dumps({'on': sorted(os.sched_getaffinity(0))}))"
+    command = probes.command(1, [sys.executable, "-c", where], SHARED_MEMORY)
+    run = probes.run_command(["taskset", "-c", str(allowed), *command])
+    assert run.failure == ""
+    assert run.records == ({"on": [allowed]},)

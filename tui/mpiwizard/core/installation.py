@@ -63,18 +63,22 @@ def launch(
     parameters: Mapping[str, str],
     *,
     oversubscribe: bool = False,
+    bind: bool = True,
     root: bool = False,
 ) -> list[str]:
     """The command that starts `program` on so many ranks of this box.
 
     Each MCA parameter appears once: Open MPI refuses a job that is given one twice. `root` lets
-    mpirun work for user 0, `oversubscribe` lets more ranks start than there are cores.
+    mpirun work for user 0, `oversubscribe` lets more ranks start than there are cores, and without `bind`
+    ranks run wherever mpirun itself may.
     """
     command = [installation.mpirun, "-n", str(ranks)]
     if root:
         command.append("--allow-run-as-root")
     if oversubscribe:
         command += ["--oversubscribe"] if installation.major < 5 else ["--map-by", ":OVERSUBSCRIBE"]
+    if not bind:
+        command += ["--bind-to", "none"]
     for name, value in parameters.items():
         command += ["--mca", name, value]
     return [*command, *program]

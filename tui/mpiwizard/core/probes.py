@@ -36,7 +36,8 @@ class Probes:
     """The probe programs for one installation on one machine; `work` is a folder that may be filled.
 
     A job with more ranks than there are cores for is started oversubscribed. Its ranks yield, and so do those
-    of a job for which the quota is too small: ranks that wait busily would use it up.
+    of a job for which the quota is too small: ranks that wait busily would use it up. Where mpirun sees cores
+    that an affinity mask forbids, ranks are not bound: mpirun would bind them to those.
     """
 
     def __init__(self, host: Host, machine: Machine, installation: Installation, work: Path) -> None:
@@ -45,6 +46,8 @@ class Probes:
         self.folder = work / "probes"
         self.cores = usable_ranks(machine)
         self._processors = min(self.cores, machine.value("cpu.quota", self.cores))
+        slots = machine.value("cpu.slots", {}).get("4" if installation.major < 5 else "5", 0)
+        self._bind = slots <= machine.value("cpu.cores", slots)
         self.root = bool((machine.value("platform.user") or {}).get("root"))
         self.environment = launch_environment(host, installation, root=self.root)
 
@@ -68,7 +71,13 @@ class Probes:
         if ranks > self._processors:
             parameters = {"mpi_yield_when_idle": "1", **parameters}
         return launch(
-            self.installation, ranks, program, parameters, oversubscribe=ranks > self.cores, root=self.root
+            self.installation,
+            ranks,
+            program,
+            parameters,
+            oversubscribe=ranks > self.cores,
+            bind=self._bind,
+            root=self.root,
         )
 
     def run(
