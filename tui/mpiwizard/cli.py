@@ -208,7 +208,10 @@ def _parser() -> argparse.ArgumentParser:
     detect = verb("detect", _("Show what this box is and what that means for MPI."), "mpiwizard detect --json")
     _add_assumptions(detect)
     detect.add_argument(
-        "--root", default="", metavar="PATH", help=_("look at a recorded box, a folder or an archive, instead of this one")
+        "--root",
+        default="",
+        metavar="PATH",
+        help=_("look at a recorded box, a folder or an archive, instead of this one"),
     )
     shape = detect.add_mutually_exclusive_group()
     shape.add_argument("--json", action="store_true", help=_("print all facts as JSON"))

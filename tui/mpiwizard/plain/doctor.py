@@ -72,8 +72,6 @@ def _recipes(context: Context) -> Finding:
 
 
 def _tools(context: Context) -> list[Finding]:
-    import msgspec
-
     from mpiwizard.core.detect import detect
 
     machine = detect(context, Wishes())

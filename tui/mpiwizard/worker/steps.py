@@ -151,6 +151,7 @@ def _tune(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
 def _validate(context: Context, plan: Plan, folder: Path) -> tuple[str, int]:
     from mpiwizard.worker.proof import validate_prefix
 
-    report = validate_prefix(context, plan.prefix, folder / "validate", RowWriter(folder, "validate"), plan.wishes.assume)
+    rows = RowWriter(folder, "validate")
+    report = validate_prefix(context, plan.prefix, folder / "validate", rows, plan.wishes.assume)
     (folder / "report.json").write_bytes(msgspec.json.encode(report))
     return report.headline, 0 if report.passed else ExitCode.STEP_FAILED
