@@ -33,7 +33,11 @@ def fetch_source(package: str, folder: Path) -> Path:
     options = [word for name, value in settings.items() for word in ("-o", f"{name}={value}")]
     for command in (["update"], ["source", "--download-only", "--only-source", package]):
         subprocess.run(
-            ["apt-get", "-qq", *options, *command], cwd=folder / "download", check=True, timeout=300, capture_output=True
+            ["apt-get", "-qq", *options, *command],
+            cwd=folder / "download",
+            check=True,
+            timeout=300,
+            capture_output=True,
         )
     archives = [path for path in (folder / "download").glob("*.orig.tar.*") if not path.name.endswith(".asc")]
     unpack(archives[0], folder / "unpacked")

@@ -115,7 +115,8 @@ def test_nothing_that_names_somebody_is_in_a_capture(tmp_path: Path) -> None:
         "AWS_SECRET_ACCESS_KEY": "hf_verysecret",
         "FI_PROXY": "http://marie:s3cr3t@proxy.lab.example.edu:3128",
     }
-    commands = {"ip -json addr": {"output": '[{"ifname": "eth0", "addr_info": [{"local": "192.168.1.23", "prefixlen": 24}]}]'}}
+    address = '[{"ifname": "eth0", "addr_info": [{"local": "192.168.1.23", "prefixlen": 24}]}]'
+    commands = {"ip -json addr": {"output": address}}
     host = box(tmp_path / "box", SECRET_BOX, commands, environment)
     kept = capture(context_of(host), tmp_path / "out.tar.gz")
     everything = unpacked(tmp_path / "out.tar.gz")

@@ -137,7 +137,8 @@ class AnythingHost:
         if path.count("/") > 8:  # folders without end are not what is tried here
             return ()
         chance = self._chance("list", path)
-        return tuple(sorted(chance.sample(["a", "eth0", "efa_0", "1", "cpu0", "node0", "openmpi"], chance.randint(0, 2))))
+        names = ["a", "eth0", "efa_0", "1", "cpu0", "node0", "openmpi"]
+        return tuple(sorted(chance.sample(names, chance.randint(0, 2))))
 
     def exists(self, path: str) -> bool:
         return self._chance("exists", path).random() < 0.5

@@ -11,10 +11,10 @@ from tests.core.fakes import context_in, machine_with, scripted_mpi, write_progr
 
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.host import RealHost
-from mpiwizard.core.recordings import RecordedHost
 from mpiwizard.core.installation import Installation
 from mpiwizard.core.probes import Probes
 from mpiwizard.core.recipes import load_recipes
+from mpiwizard.core.recordings import RecordedHost
 from mpiwizard.core.tune.block import remove_block, write_block
 from mpiwizard.core.tune.model import Tuning
 from mpiwizard.core.validate import summary_rows, validate
