@@ -135,7 +135,7 @@ def _trouble(name: str, version: str) -> str:
     The first was seen with 5.0.7 and Debian 12's 4.2.2; the second is in the documentation of 5.0.8,
     "Required support libraries".
     """
-    numbers = [int(number) for number in re.findall(r"\d+", version)[:3]]
+    numbers = [int(number) for number in re.findall(r"[0-9]{1,9}", version)[:3]]
     if name == "pmix" and [4, 0, 0] <= numbers < [4, 2, 4]:
         return _("Too old for the launcher of Open MPI 5.0: without an option configure takes it, and stops.")
     if name == "hwloc" and numbers >= [3]:

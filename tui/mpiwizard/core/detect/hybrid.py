@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from msgspec import Struct
@@ -35,7 +36,7 @@ def kinds_of_cores(host: Host, cpus: CpuSet) -> Kinds:
     files = {cpu: f"{CPUS}/cpu{cpu}/cpu_capacity" for cpu in sorted(cpus)}
     if files and host.exists(next(iter(files.values()))):
         texts = {cpu: (host.read(path) or "").strip() for cpu, path in files.items()}
-        numbers = {cpu: int(text) for cpu, text in texts.items() if text.isascii() and text.isdigit()}
+        numbers = {cpu: int(text) for cpu, text in texts.items() if re.fullmatch("[0-9]{1,9}", text)}
         return Kinds(_by_capacity(numbers), f"{CPUS}/cpu*/cpu_capacity", texts_of(host, files.values()))
     cpuinfo = host.read("/proc/cpuinfo") or ""
     parts = {cpu: part for cpu, (_maker, part) in parts_of(cpuinfo).items() if cpu in cpus}

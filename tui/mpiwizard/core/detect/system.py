@@ -95,7 +95,7 @@ def read_init(survey: Survey) -> Iterator[Fact]:
 
 def read_user(survey: Survey) -> Iterator[Fact]:
     host = survey.host
-    found = re.search(r"^Uid:\s+\d+\s+(\d+).*", host.read("/proc/self/status") or "", re.MULTILINE)
+    found = re.search(r"^Uid:\s+\d+\s+([0-9]{1,10})\b.*", host.read("/proc/self/status") or "", re.MULTILINE)
     if found is None:
         why = _("/proc/self/status does not tell")
         yield unknown_fact("platform.user", why, read_from="/proc/self/status", see_yourself="id")
