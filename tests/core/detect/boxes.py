@@ -30,7 +30,7 @@ def context_of(host: Host) -> Context:
 def recorded(name: str, wishes: Wishes | None = None) -> Machine:
     """What detection says of tests/machines/<name>."""
     assert (MACHINES / name).is_dir(), f"no machine {name} was recorded"
-    return detect(context_of(RecordedHost(MACHINES / name)), wishes or Wishes())
+    return detect(Context.of_recording(MACHINES / name), wishes or Wishes())
 
 
 def box(
