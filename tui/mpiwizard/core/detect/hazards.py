@@ -118,7 +118,7 @@ def read_traps(survey: Survey) -> Iterator[Fact]:
     yield make_fact(
         "path.blanks",
         to_builtins(traps),
-        ", ".join(trap.folder or _("an empty entry") for trap in traps),
+        ", ".join(dict.fromkeys(trap.folder or _("an empty entry") for trap in traps)),
         next(state for state in ("problem", "attention", "info") if state in states),
         read_from="$PATH, stat -L -c '%a %n'" if writable else "$PATH",
         raw="\n".join([*(trap.folder for trap in named), *filter(None, [modes]), f"PATH={path}"]),
