@@ -21,6 +21,10 @@ for _name in ("NO_COLOR", "TEXTUAL_FILTERS", "TEXTUAL_THEME", "COLORFGBG", "TEXT
     os.environ.pop(_name, None)
 
 import pytest  # noqa: E402
+from hypothesis import settings  # noqa: E402
+
+settings.register_profile("unhurried", deadline=None)  # a busy machine is no fault of what is tested
+settings.load_profile("unhurried")
 
 TESTS = Path(__file__).resolve().parent
 SNAPSHOTS = TESTS.parent / "snapshots"
@@ -30,6 +34,12 @@ _CELL = 12.2  # width of a character in an exported picture
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--snapshot-update", action="store_true", help="accept the screens as they are now")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait for processes come first, so that those that compute fill their pauses."""
+    waiting = [TESTS / "e2e", TESTS / "worker"]
+    items.sort(key=lambda item: not any(folder in item.path.parents for folder in waiting))
 
 
 def normalize(svg: str) -> str:

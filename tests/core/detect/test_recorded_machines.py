@@ -17,6 +17,7 @@ from mpiwizard.core.detect.model import GROUPS, Fact, Machine
 from mpiwizard.core.recordings import RecordedHost
 
 ALL = sorted(path.name for path in MACHINES.iterdir() if path.is_dir())
+pytestmark = pytest.mark.xdist_group("recorded machines")  # one process looks at each of them once
 GIB = 1 << 30
 
 PLATFORMS: dict[str, tuple[str, str | None, str | None, str | None]] = {

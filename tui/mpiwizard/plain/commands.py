@@ -87,7 +87,6 @@ def detect(options: argparse.Namespace) -> int:
     from tempfile import TemporaryDirectory
 
     from mpiwizard.core.detect import detect as detect_machine
-    from mpiwizard.plain import show
 
     if options.schema:
         return _print_schema()
@@ -103,6 +102,8 @@ def detect(options: argparse.Namespace) -> int:
     if options.json:
         _print_json(machine)
     else:
+        from mpiwizard.plain import show
+
         show.machine(machine, evidence=options.evidence)
     return ExitCode.DONE
 
