@@ -333,6 +333,34 @@ def test_a_cable_is_taken_before_a_faster_wireless_network(tmp_path: Path) -> No
     assert look(host).value("network.include") == "192.168.8.0/24"
 
 
+def test_a_wireless_card_in_the_network_of_the_cable_is_left_out(tmp_path: Path) -> None:
+    host = net_box(
+        tmp_path,
+        interface("wlan0", driver="iwlwifi", uevent="DEVTYPE=wlan"),
+        interface("eno1", driver="igb", speed="1000"),
+        addresses={"wlan0": "192.168.8.3/24", "eno1": "192.168.8.2/24"},
+        default="eno1",
+    )
+    fact = look(host).fact("network.include")
+    assert (fact.value, fact.text) == (None, "by its name, eno1")
+    assert fact.action.endswith("--mca btl_tcp_if_include eno1")
+    assert "wlan0" in fact.contradictions[0]
+
+
+@pytest.mark.parametrize("name", ["vboxnet0", "vmnet8"])
+def test_a_network_for_guests_of_this_box_leads_nowhere(tmp_path: Path, name: str) -> None:
+    machine = look(net_box(tmp_path, LOOPBACK, interface(name), addresses={name: "192.168.56.1/24"}))
+    assert (machine.value("network.include"), machine.fact("network.include").text) == (None, "none")
+
+
+def test_a_card_of_the_host_is_not_the_containers_own(tmp_path: Path) -> None:
+    wireless = interface("wlan0", driver="iwlwifi", uevent="DEVTYPE=wlan")
+    pair = interface("eth0", iflink="77")
+    shared = look(net_box(tmp_path / "a", wireless, addresses={"wlan0": "192.168.8.3/24"}), "podman")
+    own = look(net_box(tmp_path / "b", pair, addresses={"eth0": "172.17.0.2/16"}), "podman")
+    assert ["--network=host" in machine.fact("network.include").meaning for machine in (shared, own)] == [False, True]
+
+
 def test_cards_of_the_same_network_are_named_together(tmp_path: Path) -> None:
     fact = two_cards(tmp_path, ("ena", "-1", "172.31.0.4/20"), ("ena", "-1", "172.31.0.5/20"))
     assert (fact.value, fact.text) == ("172.31.0.0/20", "172.31.0.0/20, on a0 and b0")

@@ -31,7 +31,8 @@ _FUNCTIONS = ("iavf", "igbvf", "ixgbevf", "i40evf")  # drivers of virtual functi
 _LEAD_OUT = ("physical", "virtual-card", "virtual-function", "infiniband", "bond", "vlan", "wireless")
 _NO_SPEED = ("veth", "tunnel", "vpn", "virtual", "dummy")  # the kernel names a fixed number for some of them
 _DOCKER = re.compile(r"docker\d|docker_gwbridge|br-[0-9a-f]{12}$")
-_BRIDGES = ("virbr", "cni", "br-", "podman", "lxdbr", "lxcbr")  # who made them left no other sign
+# Who made them left no other sign; the last two are the networks of VirtualBox and VMware for guests on this box.
+_BRIDGES = ("virbr", "cni", "br-", "podman", "lxdbr", "lxcbr", "vboxnet", "vmnet")
 _VPN = re.compile(r"(wg|tailscale|zt|nordlynx|proton|tun|ppp|ipsec|utun)\w*$")
 _EDGES = ("veth", "cali", "lxc")  # names that container engines give to the end of a pair
 

@@ -75,7 +75,7 @@ def read_include(survey: Survey) -> Iterator[Fact]:
     alone = network.prefixlen == 32
     intruders = [] if alone else [each for each in interfaces if _intrudes(each, chosen)]
     by_name = alone or bool(intruders)
-    names = [each.name for each in candidates if each.address in network]
+    names = [each.name for each in candidates if each.address in network and not _intrudes(each.interface, chosen)]
     text = _("by its name, {name}") if by_name else _("{network}, on {name}")
     yield make_fact(
         "network.include",
@@ -88,7 +88,7 @@ def read_include(survey: Survey) -> Iterator[Fact]:
                 None,
                 (
                     _("The address has no network around it here, as usual on this kind of cloud.") if alone else "",
-                    _reason(chosen, [each for each in candidates if each.address not in network]),
+                    _reason(chosen, [each for each in candidates if each.name not in names], default),
                     _reach(chosen.interface, found.value("platform.layer")),
                     _left_out(interfaces, chosen),
                 ),
@@ -105,7 +105,8 @@ def read_include(survey: Survey) -> Iterator[Fact]:
 
 def _intrudes(interface: Interface, chosen: Candidate) -> bool:
     """Whether the chosen network's CIDR form would choose an interface that is better left out."""
-    if not interface.note or not interface.up or interface.name == chosen.name:
+    weaker = interface.kind in _WEAK and chosen.interface.kind not in _WEAK  # ranks would send half of their data there
+    if not (interface.note or weaker) or not interface.up or interface.name == chosen.name:
         return False
     return any(address.ip in chosen.address.network for address in interface.networks)
 
@@ -116,7 +117,7 @@ def _nothing_leads_out(interfaces: list[Interface]) -> str:
     return _("No interface leads to other boxes. One box needs none.")
 
 
-def _reason(chosen: Candidate, others: list[Candidate]) -> str:
+def _reason(chosen: Candidate, others: list[Candidate], default: str | None) -> str:
     """Why this network, and not that of the next best."""
     if not others:
         if chosen.interface.note:
@@ -131,14 +132,16 @@ def _reason(chosen: Candidate, others: list[Candidate]) -> str:
     if slowness:
         speed = speed_text(chosen.interface.speed)
         return _("Chosen before {names}: it is the fastest known, {speed}.").format(names=names, speed=speed)
-    return _("Chosen before {names}, which are as good for all that is known here.").format(names=names)
+    if chosen.name == default:
+        return _("Chosen before {names}: the default route leads through it.").format(names=names)
+    return _("Chosen before {names}, though nothing known here tells them apart.").format(names=names)
 
 
 def _reach(interface: Interface, layer: object) -> str:
     """Where the kind of network tells that other boxes may not reach it."""
     if interface.kind == "wsl-nat":
         return _("Other boxes reach it only in the mode mirrored or bridged of WSL.")
-    if layer in ("docker", "podman") and interface.kind not in ("physical", "virtual-card", "infiniband"):
+    if layer in ("docker", "podman") and interface.kind in ("veth", "tunnel"):  # else it is one of the host
         return _("It is the container's own: other boxes reach it only with --network=host.")
     return ""
 
@@ -171,7 +174,7 @@ def _contradictions(
             )
     for interface in intruders:
         yield _("{name} ({reason}) has an address of the same network, so that {network} would choose it too.").format(
-            name=interface.name, reason=interface.note, network=chosen.address.network
+            name=interface.name, reason=interface.note or interface.kind, network=chosen.address.network
         )
 
 
