@@ -171,6 +171,18 @@ def test_a_swap_limit_of_version_1_counts_memory_and_swap_together(tmp_path: Pat
     assert memory_of(box(tmp_path, files)).value("memory.swap")["limit"] == 256 * MIB
 
 
+def test_version_1_without_a_limit_leaves_the_swap_of_the_box(tmp_path: Path) -> None:
+    files = {
+        "/proc/meminfo": MEMINFO,
+        "/proc/self/cgroup": "4:memory:/user.slice\n",
+        "/proc/self/mountinfo": "2 1 0:6 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n",
+    }
+    for name in ("limit_in_bytes", "memsw.limit_in_bytes"):
+        files[f"/sys/fs/cgroup/memory/user.slice/memory.{name}"] = "9223372036854771712\n"
+    fact = memory_of(box(tmp_path, files)).fact("memory.swap")
+    assert (fact.value["limit"], fact.text) == (None, "2 GiB, 512 MiB in use")
+
+
 def test_without_meminfo_the_sizes_are_unknown_and_nothing_else_fails(tmp_path: Path) -> None:
     machine = memory_of(box(tmp_path, {"/proc/self/limits": "Max locked memory  unlimited  unlimited  bytes\n"}))
     unknown = {fact.id for fact in machine.of_state("unknown")}

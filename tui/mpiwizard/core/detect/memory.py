@@ -26,6 +26,7 @@ PER_JOB = 1 << 30  # bytes of memory set aside for one compiler; our own safe ru
 SEGMENT = 4 << 20  # bytes of shared memory for each rank: the default of vader (4.x) and sm (5.x) ...
 LARGE_SEGMENT = 16 << 20  # ... and that of builds with XPMEM, such as packaged ones
 GIB = 1 << 30
+UNLIMITED = 1 << 62  # from here on version 1 of the control groups means no limit: it shows the largest whole page
 _MEMINFO = "/proc/meminfo"
 _LIMITS = "/proc/self/limits"
 _TRANSPARENT = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -59,7 +60,7 @@ def swap_limit(host: Host) -> tuple[int, str] | None:
             found.append((max(limit, 0), f"{folder}/memory.swap.max"))
         both = whole_number(host.read(f"{folder}/memory.memsw.limit_in_bytes"))  # version 1: memory and swap
         alone = whole_number(host.read(f"{folder}/memory.limit_in_bytes"))
-        if both is not None and alone is not None:
+        if both is not None and alone is not None and both < UNLIMITED:
             found.append((max(both - alone, 0), f"{folder}/memory.memsw.limit_in_bytes"))
     return min(found, default=None)
 
@@ -223,8 +224,8 @@ def _more_shm(layer: str | None, ranks: int, size: int, at_most: int) -> str:
     else:
         action = f"sudo mount -o remount,size={wanted}g /dev/shm"
     if at_most >= ranks:
-        smaller = f"--mca btl_vader_segment_size {SEGMENT} (4.x), --mca btl_sm_segment_size {SEGMENT} (5.x)"
-        action += " " + _("Or make do with small segments: mpirun {options}").format(options=smaller)
+        four, five = (f"mpirun --mca btl_{name}_segment_size {SEGMENT}" for name in ("vader", "sm"))
+        action += " " + _("Or make do with small segments: 4.x: {four}; 5.x: {five}").format(four=four, five=five)
     return action
 
 
