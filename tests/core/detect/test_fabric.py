@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.core.detect.boxes import box, context_of, recorded
 
 from mpiwizard.core.context import Wishes
-from mpiwizard.core.detect import fabric, libraries
+from mpiwizard.core.detect import fabric, kernel, libraries
 from mpiwizard.core.detect.facts import Survey
 from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Machine
@@ -73,6 +73,7 @@ def port(device: str, layer: str, state: str = "4: ACTIVE", rate: str = "100 Gb/
         ("hfi1_0", "hfi1", "InfiniBand", "Omni-Path"),
         ("rxe0", "virtio_net", "Ethernet", "Soft-RoCE"),
         ("siw0", "mlx5_core", "Ethernet", "Soft-iWARP"),
+        ("cxgb4_0", "cxgb4", "Ethernet", "RoCE"),
         ("strange0", "strange", "Unknown", "RDMA"),
         ("strange0", "", "", "RDMA"),
     ],
@@ -90,6 +91,21 @@ def test_a_software_device_that_udev_renamed_is_known_by_its_parent(tmp_path: Pa
     assert fact.value == ["rocep0s3: Soft-RoCE"]
     assert "no faster than TCP" in fact.meaning
     assert headline(Machine((fact,))).endswith("no fast fabric")
+
+
+def test_a_card_for_iwarp_is_not_taken_for_roce_nor_for_a_fast_fabric(tmp_path: Path) -> None:
+    files = UVERBS | port("cxgb4_0", "Ethernet") | {"cxgb4_0/node_type": "4: RNIC\n"}
+    fact = look(rdma_box(tmp_path, files, {"cxgb4_0": "cxgb4"})).fact("network.fabric")
+    assert fact.value == ["cxgb4_0: iWARP"]
+    assert headline(Machine((fact,))).endswith("RDMA over Ethernet, speed not known")
+
+
+@pytest.mark.parametrize(("yama", "told"), [("0\n", False), ("1\n", True)])
+def test_yama_keeps_shared_memory_out_of_jobs_through_efa(tmp_path: Path, yama: str, told: bool) -> None:
+    host = rdma_box(tmp_path, UVERBS | port("efa_0", "Unknown") | {kernel.YAMA: yama})
+    fact = survey_machine(context_of(host), Wishes(), None, (*kernel.PROBES, *PROBES), host).fact("network.fabric")
+    assert ("Yama is 1" in fact.meaning) == told
+    assert fact.state == "ok" and "sysctl" not in fact.action
 
 
 @pytest.mark.parametrize(("node", "kind"), [("1: CA", "Soft-RoCE"), ("4: RNIC", "Soft-iWARP")])

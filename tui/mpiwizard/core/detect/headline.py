@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mpiwizard.core.detect.clouds import PROVIDER_NAMES
+from mpiwizard.core.detect.fabric import OVER_ETHERNET
 from mpiwizard.core.detect.layer import LAYER_NAMES
 from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.detect.virtualisation import VIRTUALISATION_NAMES
@@ -27,6 +28,8 @@ def _box(machine: Machine) -> str:
         box = LAYER_NAMES.get(layer, _("Container"))
         if provider != "none":
             box = _("{container} in {box}").format(container=box, box=_outer_box(machine))
+        elif "microsoft" in machine.value("kernel.release", "").lower():  # the kernel is that of the box around
+            box = _("{container} in {box}").format(container=box, box=LAYER_NAMES["wsl2"])
     distribution = machine.value("platform.distribution")
     if not distribution:
         return box
@@ -84,7 +87,7 @@ def _fabric(machine: Machine) -> str:
     if devices is None:
         return ""
     kinds = dict.fromkeys(device.partition(": ")[2] for device in devices if ": Soft-" not in device)
-    fast = [kind for kind in kinds if kind != "RoCE"]  # over Ethernet: it may be fast, or not
+    fast = [kind for kind in kinds if kind not in OVER_ETHERNET]
     if kinds and not fast:
         return _("RDMA over Ethernet, speed not known")
     return " + ".join(fast) or _("no fast fabric")
