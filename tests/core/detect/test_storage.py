@@ -204,6 +204,12 @@ def test_what_belongs_to_a_container_goes_with_it(tmp_path: Path) -> None:
 # --- temporary files --------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("kind", ["vboxsf", "fuse.vmhgfs-fuse", "virtiofs", "fakeowner"])
+def test_a_folder_that_a_host_shares_is_no_place_to_build(tmp_path: Path, kind: str) -> None:
+    fact = told(disk_box(tmp_path, f"1 0 0:9 / / rw - {kind} share rw"), "storage.build")
+    assert (fact.state, fact.action) == ("attention", "Set XDG_STATE_HOME to a local folder.")
+
+
 def test_temporary_files_go_where_the_first_variable_says(tmp_path: Path) -> None:
     variables = {"TMP": "/nowhere", "TMPDIR": "/scratch/tmp"}
     fact = told(disk_box(tmp_path, environment=variables), "storage.temporary")

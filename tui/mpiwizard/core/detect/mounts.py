@@ -10,6 +10,8 @@ from msgspec import Struct
 from mpiwizard.core.host import Host
 
 WINDOWS_TYPES = frozenset({"9p", "drvfs"})
+# Folders that a host shares with its guests and containers: VirtualBox, VMware, QEMU and Apple, Docker Desktop.
+SHARED_TYPES = frozenset({"vboxsf", "fuse.vmhgfs-fuse", "vmhgfs", "prl_fs", "virtiofs", "fakeowner", "fuse.grpcfuse"})
 NETWORK_TYPES = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "fuse.sshfs", "ceph", "fuse.glusterfs", "lustre", "gpfs", "beegfs",
      "afs", "fuse.s3fs"}
@@ -57,7 +59,7 @@ def _unescape(text: str) -> str:
 
 def may_hang(mount: Mount) -> bool:
     """Whether somebody outside of the kernel answers for a mount: a server, Windows, a process."""
-    return mount.type in NETWORK_TYPES | WINDOWS_TYPES or mount.type.partition(".")[0] in ("fuse", "fuseblk")
+    return mount.type in NETWORK_TYPES | WINDOWS_TYPES | SHARED_TYPES or mount.type.partition(".")[0] in ("fuse", "fuseblk")
 
 
 def mount_of(mounts: tuple[Mount, ...], path: str) -> Mount | None:

@@ -89,7 +89,7 @@ def read_route(survey: Survey) -> Iterator[Fact]:
         see_yourself=see,
         meaning=_("Packets for boxes that no other route knows leave here; ranks of one box need none.")
         if found
-        else _("Nothing can be downloaded here; ranks of one box do not miss it."),
+        else _("Downloads need a server or a proxy in a network of this box; ranks of one box do not miss it."),
     )
 
 

@@ -13,6 +13,7 @@ from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.detect.mounts import (
     LINKLESS_TYPES,
     NETWORK_TYPES,
+    SHARED_TYPES,
     WINDOWS_TYPES,
     Mount,
     is_below,
@@ -189,6 +190,12 @@ def _lasting_findings(fact_id: str, mount: Mount, container: bool) -> Iterator[F
         yield Finding("problem", meaning, elsewhere)
     if mount.type in WINDOWS_TYPES:
         meaning = _("A drive of Windows or of the host: many times slower, with rights of its own.")
+        yield Finding("attention", meaning, elsewhere)
+    elif mount.type in SHARED_TYPES:
+        meaning = _(
+            "A folder that the host shares: slow for many small files, with rights of its own, and not every kind "
+            "knows the symbolic links that an installation has."
+        )
         yield Finding("attention", meaning, elsewhere)
     elif mount.type in NETWORK_TYPES and building:
         meaning = _("A network drive: thousands of small files take their time.")
