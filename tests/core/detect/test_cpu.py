@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -311,6 +312,17 @@ def test_a_quota_lets_mpirun_overload_the_box(tmp_path: Path) -> None:
     assert (machine.value("cpu.cores"), machine.value("cpu.usable")) == (8, 2)
     assert slots_of(machine) == ({"4": 8, "5": 8}, "attention", "mpirun -n 2 ./program")
     assert machine.fact("cpu.slots").text == "8; 2 can run at a time"
+
+
+def test_what_a_person_types_to_see_a_limit_survives_the_shell_and_root(tmp_path: Path) -> None:
+    group = "/user.slice/app-org.kde.konsole\\x2d17.scope"  # as systemd writes a hyphen
+    files = machine_files(cores=8) | in_group(group, {"cpu.max": "150000 100000\n", "memory.max": "1000\n"})
+    files |= {"/proc/self/status": "Uid:\t0\t0\t0\t0\n", "/proc/meminfo": "MemTotal: 2000 kB\nMemFree: 1000 kB\n"}
+    machine = look(box(tmp_path, files))
+    for fact_id, name in (("cpu.quota", "cpu.max"), ("memory.limit", "memory.max")):
+        words = shlex.split(machine.fact(fact_id).see_yourself)
+        assert words == ["cat", f"/sys/fs/cgroup{group}/{name}"]
+    assert machine.fact("cpu.slots").see_yourself == "mpirun --allow-run-as-root hostname | wc -l"
 
 
 def test_an_affinity_mask_is_not_seen_and_left_by_binding(tmp_path: Path) -> None:

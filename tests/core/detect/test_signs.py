@@ -207,6 +207,18 @@ def test_a_clock_that_drifted_is_something_to_look_at(tmp_path: Path) -> None:
     assert "behind" in fact.text
 
 
+@pytest.mark.parametrize(
+    ("release", "words"), [("6.8.0-45-generic", "hwclock -w"), ("6.6.87.2-microsoft-standard-WSL2", "wsl --shutdown")]
+)
+def test_only_under_wsl_the_hardware_clock_is_surely_right(tmp_path: Path, release: str, words: str) -> None:
+    files = {
+        "/sys/class/rtc/rtc0/since_epoch": f"{NOW + 400:.0f}\n",
+        "/proc/sys/kernel/osrelease": release,
+        "/proc/self/status": "",
+    }
+    assert words in look(box(tmp_path, files)).fact("platform.clock").action
+
+
 @pytest.mark.parametrize(("option", "state"), [("rw,noexec", "problem"), ("ro", "problem"), ("rw", "ok")])
 def test_a_place_where_nothing_can_run_or_be_written_is_a_problem(tmp_path: Path, option: str, state: str) -> None:
     space = "Filesystem 1024-blocks Used Available Capacity Mounted on\n/dev/sda1 9000000 1 8000000 1% /\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 
 from mpiwizard.core.detect.cgroups import cpu_quota, cpuset_cpus
@@ -197,7 +198,7 @@ def _group_texts(host: Host, files: tuple[str, ...], pattern: str) -> str:
 
 def read_quota(survey: Survey) -> Iterator[Fact]:
     quota = cpu_quota(survey.host)
-    see = "cat /proc/self/cgroup; cat /sys/fs/cgroup/cpu.max"
+    see = "grep -s . /proc/self/cgroup /sys/fs/cgroup/cpu.max /sys/fs/cgroup/cpu*/cpu.cfs_quota_us"
     if quota is None and not survey.host.exists("/proc/self/status"):
         yield unknown_fact("cpu.quota", _("/proc cannot be read"), read_from="/proc/self/cgroup", see_yourself=see)
         return
@@ -218,8 +219,8 @@ def read_quota(survey: Survey) -> Iterator[Fact]:
         _("{cpus:g} CPUs").format(cpus=round(cpus, 2)),
         read_from=path,
         raw=survey.host.read(path) or "",
-        see_yourself=f"cat {path}",
-        meaning=_("mpirun does not see a quota and would start more ranks than may run at a time."),
+        see_yourself=f"cat {shlex.quote(path)}",
+        meaning=_("mpirun does not see a quota, and may start more ranks than can run at a time."),
         action=_("mpiwizard counts with the quota for build jobs and ranks."),
         claims=(19, 58),
     )

@@ -146,7 +146,7 @@ def _meaning(devices: list[Device], yama: int | str | None) -> str:
         # fi_efa(7); 15 µs between two ranks of one host were seen by it: aws/aws-parallelcluster issue 1143.
         protected = _(
             "Yama is {scope}, and while it is not 0 libfabric leaves out shared memory: in a job through EFA ranks of "
-            "one box talk through the card too, which is slower. It protects all users, so mpiwizard leaves it as it is."
+            "one box talk through the card too, which is slower. It protects all users: mpiwizard leaves it as it is."
         )
         return f"{conditions} {protected.format(scope=yama)}" if isinstance(yama, int) and yama else conditions
     if "eRDMA" in kinds:

@@ -167,7 +167,7 @@ def read_yama(survey: Survey) -> Iterator[Fact]:
             "ok",
             read_from=YAMA,
             see_yourself=see,
-            meaning=_("Processes of one user may read each other's memory. There is nothing to set."),
+            meaning=_("No Yama keeps processes of one user from reading each other's memory. There is nothing to set."),
             claims=(28, 31),
         )
         return

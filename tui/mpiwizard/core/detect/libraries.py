@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
@@ -109,7 +110,7 @@ def read_builds(survey: Survey) -> Iterator[Fact]:
             " ".join(filter(None, (prefix, version))) or _("none"),
             read_from=header if prefix else ", ".join(f"{place}/include/{library.header}" for place in places),
             raw=raw or (header if prefix else ""),
-            see_yourself=f"ls {header}",
+            see_yourself=f"ls {shlex.quote(header)}",
             meaning=_build_meaning(library, prefix, version),
             claims=claims,
         )
@@ -157,7 +158,7 @@ def read_providers(survey: Survey) -> Iterator[Fact]:
         return
     about, listed = ask_all(host, [(program, "--version"), (program, "-l")])
     version, providers = parse_fi_version(about.output), parse_providers(listed.output)
-    see = f"{program} --version; {program} -l"
+    see = f"{shlex.quote(program)} --version; {shlex.quote(program)} -l"
     if not version and not providers:
         yield unknown_fact("network.providers", _silent("fi_info", about), read_from=program, see_yourself=see)
         return
@@ -191,7 +192,7 @@ def _without_program(
     host: Host, fact_id: str, library: Library, program: str, parts: str, claims: tuple[int, ...]
 ) -> Fact:
     path = find_runtime(host, library)
-    see = f"ldconfig -p | grep {_RUNTIME[library.package]}"
+    see = f"/sbin/ldconfig -p | grep {_RUNTIME[library.package]}"
     if path is None:
         meaning = _("Only a fast fabric needs it.")
         return make_fact(
@@ -231,7 +232,7 @@ def read_transports(survey: Survey) -> Iterator[Fact]:
         return
     answer = ask(host, program, "-v")
     version = parse_ucx_version(answer.output)
-    see = f"{program} -v; {program} -d"
+    see = f"{shlex.quote(program)} -v; {shlex.quote(program)} -d"
     if not version:
         yield unknown_fact("network.transports", _silent("ucx_info", answer), read_from=program, see_yourself=see)
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from mpiwizard.core.detect.cgroups import group_folders
@@ -98,7 +99,7 @@ def tasks_of(host: Host, uid: str) -> int:
 
 def read_processes(survey: Survey) -> Iterator[Fact]:
     host = survey.host
-    text, see = host.read(LIMITS) or "", "ulimit -u; cat /sys/fs/cgroup/pids.max"
+    text, see = host.read(LIMITS) or "", "ulimit -u; grep -s . /sys/fs/cgroup/pids.max /sys/fs/cgroup/pids/pids.max"
     limit = parse_limit(text, "Max processes")
     group = tasks_left_in_group(host)
     if limit is None and group is None:
@@ -128,7 +129,7 @@ def read_processes(survey: Survey) -> Iterator[Fact]:
         "attention" if few else "ok",
         read_from=path,
         raw=raw,
-        see_yourself=f"cat {path}" if path != LIMITS else "ulimit -u; ps -eLo user= | sort | uniq -c",
+        see_yourself=f"cat {shlex.quote(path)}" if path != LIMITS else "ulimit -u; ps -eLo user= | sort | uniq -c",
         meaning=_(
             "make on all CPUs, or a rank on each, takes about {needed} processes and threads; with fewer, fork fails."
         ).format(needed=needed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from mpiwizard.core.detect.cgroups import group_folders, memory_in_use, memory_limit
@@ -102,7 +103,7 @@ def read_memory(survey: Survey) -> Iterator[Fact]:
 
 def _limit_fact(host: Host, limit: tuple[int, str] | None) -> Fact:
     if limit is None:
-        see = "cat /proc/self/cgroup; cat /sys/fs/cgroup/memory.max"
+        see = "grep -s . /proc/self/cgroup /sys/fs/cgroup/memory.max /sys/fs/cgroup/memory/memory.limit_in_bytes"
         return make_fact("memory.limit", None, _("none"), read_from="/proc/self/cgroup", see_yourself=see)
     most, path = limit
     return make_fact(
@@ -111,7 +112,7 @@ def _limit_fact(host: Host, limit: tuple[int, str] | None) -> Fact:
         memory(most),
         read_from=path,
         raw=host.read(path) or "",
-        see_yourself=f"cat {path}",
+        see_yourself=f"cat {shlex.quote(path)}",
         meaning=_("The kernel ends a program of this group that wants more."),
     )
 

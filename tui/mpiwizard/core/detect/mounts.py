@@ -59,7 +59,8 @@ def _unescape(text: str) -> str:
 
 def may_hang(mount: Mount) -> bool:
     """Whether somebody outside of the kernel answers for a mount: a server, Windows, a process."""
-    return mount.type in NETWORK_TYPES | WINDOWS_TYPES | SHARED_TYPES or mount.type.partition(".")[0] in ("fuse", "fuseblk")
+    answered = NETWORK_TYPES | WINDOWS_TYPES | SHARED_TYPES
+    return mount.type in answered or mount.type.partition(".")[0] in ("fuse", "fuseblk")
 
 
 def mount_of(mounts: tuple[Mount, ...], path: str) -> Mount | None:

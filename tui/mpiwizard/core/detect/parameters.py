@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator
 
 from mpiwizard.core.detect.facts import Probe, Survey, make_fact
@@ -64,7 +65,7 @@ def read_settings(survey: Survey) -> Iterator[Fact]:
         "attention" if settings else "info",
         read_from=", ".join((_("environment"), *(path for path in paths if host.exists(path)))),
         raw=_lines(settings),
-        see_yourself=f"env | grep _MCA_; cat {paths[0]}",
+        see_yourself=f"env | grep _MCA_; cat {shlex.quote(paths[0])}",
         meaning=_("They change every job of yours, also those that measure the new installation.") if settings else "",
         action=_("mpiwizard leaves the variables out when it measures; a file in your home stays in force.")
         if settings

@@ -19,8 +19,6 @@ from mpiwizard.core.detect.topology import CpuSet, Topology, read_topology
 from mpiwizard.core.host import Host
 from mpiwizard.core.i18n import _
 
-_SEE = "mpirun hostname | wc -l"
-
 
 def parse_tasks_per_node(text: str) -> tuple[int, ...] | None:
     """Slurm's tasks of each node, such as `4(x2),3`; None for another shape."""
@@ -39,6 +37,10 @@ def cpus_for_hwloc(host: Host, topology: Topology, version2: bool) -> CpuSet:
     return topology.threads if cpuset is None else topology.threads & cpuset[0]
 
 
+def _see(survey: Survey) -> str:
+    return f"mpirun {'--allow-run-as-root ' if survey.root else ''}hostname | wc -l"
+
+
 def read_slots(survey: Survey) -> Iterator[Fact]:
     if "SLURM_JOBID" in survey.host.environment:
         yield _slurm(survey)
@@ -46,7 +48,7 @@ def read_slots(survey: Survey) -> Iterator[Fact]:
     topology = read_topology(survey.host)
     if topology.core_files == ("/proc/cpuinfo",) and not topology.sockets:
         why = _("/sys shows no cores, where hwloc looks for them; give mpirun -n and --use-hwthread-cpus")
-        yield unknown_fact("cpu.slots", why, read_from="/sys/devices/system/cpu", see_yourself=_SEE)
+        yield unknown_fact("cpu.slots", why, read_from="/sys/devices/system/cpu", see_yourself=_see(survey))
         return
     yield _by_cores(survey, topology)
 
@@ -83,7 +85,7 @@ def _by_cores(survey: Survey, topology: Topology) -> Fact:
         text,
         "attention" if too_many or not topology.cores else "info",
         read_from=_("concluded from the facts above"),
-        see_yourself=_SEE,
+        see_yourself=_see(survey),
         meaning=meaning,
         action=action,
         rests_on=("cpu.online", "cpu.affinity", "cpu.quota", "cpu.cores", "cpu.usable"),

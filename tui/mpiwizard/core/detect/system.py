@@ -151,13 +151,19 @@ def read_clock(survey: Survey) -> Iterator[Fact]:
         meaning=_("make compares times of files; with a wrong clock it builds too much or too little.")
         if wrong
         else "",
-        action=_("Run hwclock -s as root; under WSL, wsl --shutdown in Windows does it too.") if wrong else "",
+        action=_clock_mend(survey.found.value("platform.layer")) if wrong else "",
     )
+
+
+def _clock_mend(layer: object) -> str:
+    if layer in ("wsl1", "wsl2"):
+        return _("Run hwclock -s as root, or wsl --shutdown in Windows.")
+    return _("See by date which is right; then sudo hwclock -w sets the hardware's, sudo hwclock -s the system's.")
 
 
 PROBES = (
     Probe(("platform.distribution",), read_distribution),
     Probe(("platform.init",), read_init, ("platform.layer",)),
     Probe(("platform.user",), read_user),
-    Probe(("platform.clock",), read_clock),
+    Probe(("platform.clock",), read_clock, ("platform.layer",)),
 )

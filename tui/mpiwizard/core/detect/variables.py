@@ -93,7 +93,10 @@ def relevant(environment: Mapping[str, str]) -> dict[str, str]:
 
 def read_variables(survey: Survey) -> Iterator[Fact]:
     variables = relevant(survey.host.environment)
-    see = "env | grep -E '^(OMPI|OPAL|PMIX|PRTE|UCX|FI|HWLOC|LD_PRELOAD|OMP)' | grep -v _MCA_"
+    see = (
+        "env | grep -E '^(OMPI|OPAL|ORTE|PMIX?|PRTE|UCX|FI|RDMAV|HWLOC|HYDRA|I_MPI|MPI|MPICH|MV2|NCCL|KMP|OMP)_"
+        "|^(MPIEXEC_TIMEOUT|LD_PRELOAD|LD_AUDIT)=' | grep -v _MCA_"
+    )
     if not variables:
         yield make_fact("environment.variables", [], _("none"), "ok", read_from=_("environment"), see_yourself=see)
         return
