@@ -63,7 +63,7 @@ def our_view(host: RecordedHost, everything: bool) -> Seen:
     return Seen(
         threads,
         frozenset(topology.cores_of(threads)),
-        frozenset(topology.sockets_of(threads)),
+        frozenset(socket & threads for socket in topology.sockets if socket & threads),
         {node.number: node.cpus & threads for node in topology.nodes if not nodes or node.number in nodes[0]},
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from mpiwizard.core.detect.facts import ask, ask_all
+from mpiwizard.core.detect.facts import ask_all
 from mpiwizard.core.host import Host
 
 
@@ -23,11 +23,6 @@ def parse_df(text: str, unit: int = 1024) -> Space | None:
         if all(word.isascii() and word.isdigit() and len(word) < 19 for word in numbers):
             return Space(int(numbers[0]) * unit, int(numbers[2]) * unit)
     return None
-
-
-def free_space(host: Host, path: str) -> Space | None:
-    """The space where a path lies that exists; None when there is no telling."""
-    return parse_df(ask(host, "df", "-P", "-k", path).output)
 
 
 class Room(Struct, frozen=True):

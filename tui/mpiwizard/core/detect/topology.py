@@ -46,9 +46,6 @@ class Topology(Struct, frozen=True):
         """The cores behind these CPUs, each with the threads that belong to them."""
         return tuple(core & cpus for core in self.cores if core & cpus)
 
-    def sockets_of(self, cpus: CpuSet) -> tuple[CpuSet, ...]:
-        return tuple(socket & cpus for socket in self.sockets if socket & cpus)
-
 
 def read_topology(host: Host) -> Topology:
     """The topology by /sys; where that shows none, by /proc/cpuinfo. Each group is read once, at its first CPU."""
