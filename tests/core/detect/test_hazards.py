@@ -247,6 +247,15 @@ def test_a_low_limit_of_open_files_is_told_with_its_mend(
     assert "Max open files" in fact.raw
 
 
+def test_what_is_usual_is_too_little_for_a_host_of_many_cpus(tmp_path: Path) -> None:
+    many = Probe(("cpu.usable",), lambda _survey: [make_fact("cpu.usable", 192, "192")])
+    host = box(tmp_path, limits_file("1024 524288"))
+    machine = survey_machine(context_of(host), Wishes(), None, (many, *limits.PROBES))
+    fact = machine.fact("environment.files")
+    assert (fact.state, fact.action) == ("attention", "ulimit -n 524288")
+    assert "enough for 248 ranks" in fact.meaning and "Enough for this host" not in fact.meaning
+
+
 def test_a_limit_that_cannot_be_raised_needs_an_administrator(tmp_path: Path) -> None:
     assert "limits.conf" in hazards_of(box(tmp_path, limits_file("64 64"))).fact("environment.files").action
 

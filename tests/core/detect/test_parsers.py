@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import string
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,15 +13,23 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.core.detect.boxes import look
 
+from mpiwizard.core.context import Folders, Wishes
 from mpiwizard.core.detect import marks, system, tools
 from mpiwizard.core.detect.cgroups import parse_cgroups, parse_cpu_max
 from mpiwizard.core.detect.cpu import parse_cpu_list, usable_cpus
 from mpiwizard.core.detect.disk import Space, parse_df
+from mpiwizard.core.detect.facts import Survey
 from mpiwizard.core.detect.installations import classify_launcher
 from mpiwizard.core.detect.kernel import parse_trial
+from mpiwizard.core.detect.launchers import own_prefixes
+from mpiwizard.core.detect.libraries import LIBFABRIC, UCX, version_of
+from mpiwizard.core.detect.limits import tasks_of
 from mpiwizard.core.detect.memory import parse_meminfo
+from mpiwizard.core.detect.model import Machine
 from mpiwizard.core.detect.mounts import mount_of, parse_mountinfo
 from mpiwizard.core.detect.parameters import parse_parameters
+from mpiwizard.core.detect.tools import named_command
+from mpiwizard.core.detect.virtualisation import find_virtualisation
 from mpiwizard.core.host import Result
 from mpiwizard.core.recordings import RecordedHost
 
@@ -111,6 +120,32 @@ def test_os_release_values_come_back_as_they_were_quoted(values: dict[str, str])
 def test_a_file_system_with_blanks_in_its_name_has_its_space_read() -> None:
     text = "Filesystem 1024-blocks Used Available Capacity Mounted on\nC:\\My Disk 1000 400 600 40% /mnt/my disk\n"
     assert parse_df(text) == Space(1000 * 1024, 600 * 1024)
+
+
+class SayingHost(RecordedHost):
+    """A box of which every file and every variable holds the same text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(Path("/nowhere"))
+        self._text = text
+        self.environment = dict.fromkeys(("CC", "HOME"), text)
+
+    def read(self, path: str, limit: int = 1 << 20) -> str | None:
+        return self._text
+
+    def list(self, path: str) -> tuple[str, ...]:
+        return ("1", "x86_64-linux-gnu")
+
+
+@given(text=st.one_of(texts, st.sampled_from(["IBM/S390", "vendor_id : IBM/S390"]), st.text().map(json.dumps)))
+def test_no_text_in_a_file_makes_a_reader_of_files_fail(text: str) -> None:
+    host = SayingHost(text)
+    survey = Survey(host, Folders(Path("/s"), Path("/c"), Path("/f")), Wishes(), 0.0, Machine(()))
+    assert find_virtualisation(host)
+    assert tasks_of(host, "1000") >= 0
+    assert all(named_command(host, tool) is not None for tool in tools.TOOLS)
+    assert all(len(version_of(host, library, "/usr")) == 2 for library in (LIBFABRIC, UCX))
+    assert all(isinstance(prefix, str) for prefix in own_prefixes(survey))
 
 
 class AnythingHost:

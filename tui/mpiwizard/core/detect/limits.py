@@ -48,7 +48,7 @@ def read_files(survey: Survey) -> Iterator[Fact]:
     few = soft is not None and soft < FILES_OF_MPIRUN + 2 * FILES_OF_RANK * ranks
     below = soft is not None and soft < USUAL_FILES
     meaning = ""
-    if soft is not None and below:
+    if soft is not None and (few or below):
         meaning = _(
             "mpirun needs about {own} of its own and {each} for each rank of a host: here that is enough for {ranks} "
             "ranks. With fewer it stops or hangs."
@@ -56,9 +56,9 @@ def read_files(survey: Survey) -> Iterator[Fact]:
     elif soft is not None:
         meaning = _("Enough for this host; jobs of many hundred ranks over TCP want more.")
     action = ""
-    if below and hard != soft:
+    if (few or below) and hard != soft:
         action = "ulimit -n {}".format("unlimited" if hard is None else hard)
-    elif below:
+    elif few or below:
         action = _("Raise nofile in /etc/security/limits.conf; containers: --ulimit nofile=65536.")
     yield make_fact(
         "environment.files",
