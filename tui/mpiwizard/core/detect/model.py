@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from mpiwizard.core.errors import WizardError
 
 GROUPS = ("platform", "cpu", "memory", "network", "tools", "mpi", "hazards", "sources")
+STATES = ("ok", "info", "attention", "problem", "unknown")
 
 
 class Fact(Struct, frozen=True, omit_defaults=True):
-    """One thing that is known of a box, or known to be unknown (`state` unknown, `value` None).
+    """One thing that is known of a box, or known to be unknown (`state` unknown, `value` null).
 
     `value` is what recipes and later stages use (a JSON value, sizes in bytes, times in seconds);
     `text` is what a person reads. `state` is ok, info, attention (look at this before you build),
@@ -20,11 +21,11 @@ class Fact(Struct, frozen=True, omit_defaults=True):
     """
 
     id: str
-    group: str
+    group: Annotated[str, Meta(extra_json_schema={"enum": GROUPS})]
     label: str
     value: Any
     text: str
-    state: str
+    state: Annotated[str, Meta(extra_json_schema={"enum": STATES})]
     read_from: str = ""  # where mpiwizard read it: a file, a variable or a command line
     raw: str = ""  # the very text it was read from, shortened where it is long
     see_yourself: str = ""  # a command that shows it to the person
@@ -67,6 +68,6 @@ class Machine(Struct, frozen=True):
 
 def check_fact(fact: Fact) -> Fact:
     """The fact itself; WizardError when its group or state is not one of ours."""
-    if fact.group not in GROUPS or fact.state not in ("ok", "info", "attention", "problem", "unknown"):
+    if fact.group not in GROUPS or fact.state not in STATES:
         raise WizardError(f"fact {fact.id} has an unknown group or state: {fact.group}, {fact.state}")
     return fact
