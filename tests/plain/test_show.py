@@ -39,6 +39,13 @@ def test_what_needs_a_look_comes_first_with_what_it_breaks_and_what_to_do(printe
     ]
 
 
+def test_a_sign_in_a_group_is_never_alone(printed: Any) -> None:
+    lines = printed(columns=80).splitlines()
+    assert [line.split("  ")[0] for line in lines if line.rstrip().endswith("(see above)")] == [
+        "! Windows folders in PATH", "! Place to build",
+    ]  # fmt: skip
+
+
 def test_groups_stand_in_their_order_by_name(printed: Any) -> None:
     lines = printed().splitlines()
     titles = ["Platform", "CPU", "Memory", "Network", "Tools", "MPI already here", "Hazards", "Sources of Open MPI"]

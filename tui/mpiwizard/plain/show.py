@@ -111,7 +111,9 @@ def _facts(facts: Iterable[Fact], with_places: bool) -> Table:
         table.add_column(overflow="fold")
     for fact in facts:
         places = (fact.read_from,) if with_places else ()
-        table.add_row(f"{SIGNS[fact.state]} {fact.label}", fact.text, *places)
+        told = fact.state in ("problem", "attention")  # the sign is not alone, also for who hears it
+        text = _("{text} (see above)").format(text=fact.text) if told else fact.text
+        table.add_row(f"{SIGNS[fact.state]} {fact.label}", text, *places)
         for sentence in fact.contradictions:
             table.add_row("", _("but: {sentence}").format(sentence=sentence))
     return table
