@@ -46,5 +46,11 @@ def test_without_a_conclusion_it_rests_on_what_was_tried(cma: str | None, copies
     assert f"shared memory{'' if copies.startswith(',') else ' '}{copies} ·" in sentence(kernel__cma=cma)
 
 
+def test_a_container_on_wsl2_names_both() -> None:
+    inside = sentence(platform__layer="docker", kernel__release="5.15.167.4-microsoft-standard-WSL2")
+    assert inside.startswith("Docker in WSL2 on Ubuntu 22.04 · ")
+    assert sentence(platform__layer="docker", kernel__release="6.1.0-23-amd64").startswith("Docker on Ubuntu 22.04 · ")
+
+
 def test_a_provider_that_has_no_name_here_is_no_fault() -> None:
     assert sentence(platform__layer="none", platform__provider="acme").startswith("acme on Ubuntu 22.04 · ")
