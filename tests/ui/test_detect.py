@@ -12,15 +12,18 @@ from tests.ui.pilot import screen, until
 from tests.ui.test_wizard import shown, stage
 
 from mpiwizard.core.context import Context, Folders, Wishes
+from mpiwizard.core.detect.facts import labels
 from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.host import RealHost
 from mpiwizard.core.session import Session, save_session
 from mpiwizard.ui.app import WizardApp
+from mpiwizard.ui.screens.detect import DetectScreen
 from mpiwizard.ui.stages import RealStages
 from mpiwizard.ui.widgets.evidence import Evidence
 from mpiwizard.ui.widgets.rows import Rows
 
+INSTANCE = Fact("platform.instance", "platform", "Type of instance", None, "not known", "unknown")
 ON_AWS = Session(wishes=Wishes(assume=(("provider", "aws"),)))
 
 
@@ -58,13 +61,11 @@ def marked_line(app: WizardApp) -> int:
 
 
 async def go_to(pilot: Any, row_id: str) -> None:
-    """Move the highlight down to a row."""
-    for _row in range(60):
-        if rows_of(pilot.app).row_id == row_id:
-            await until(pilot, lambda: fact_of(row_id).label in pilot.app.screen.query_one(Evidence).text)
-            return
-        await pilot.press("down")
-    raise AssertionError(f"no row {row_id} in\n{screen(pilot.app)}")
+    """Move the highlight to a row, as keys do, but at once."""
+    rows = rows_of(pilot.app)
+    rows.highlighted = rows.get_option_index(row_id)
+    label = next(fact.label for fact in (*FACTS, INSTANCE) if fact.id == row_id)
+    await until(pilot, lambda: label in pilot.app.screen.query_one(Evidence).text)
 
 
 async def overrule(pilot: Any, row_id: str, *keys: str) -> None:
@@ -142,6 +143,18 @@ async def test_what_a_person_reads_is_not_taken_away(key: str) -> None:
         assert app.screen.query_one(Evidence).text.startswith("Windows folders in PATH")
 
 
+async def test_rows_stay_in_place_when_the_headline_and_longer_labels_come() -> None:
+    stages = FixedStages(detecting_stops_at=6)
+    app = WizardApp(stages)
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "6 facts so far")
+        before = [(row, line.index("WSL2")) for row, line in enumerate(screen(app).splitlines()) if "WSL2" in line]
+        stages.go_on.set()
+        await shown(pilot, "Found in", "shared memory with CMA\n")
+        after = [(row, line.index("14 e")) for row, line in enumerate(screen(app).splitlines()) if "14 e" in line]
+        assert after[0] == before[0]
+
+
 async def test_a_filter_that_hides_the_highlighted_row_highlights_the_next_one() -> None:
     app = WizardApp(FixedStages())
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
@@ -190,6 +203,17 @@ async def test_the_filter_leaves_rows_that_match_and_escape_brings_all_back() ->
         await shown(pilot, "Kernel", "perl 5.34.0")
 
 
+async def test_a_filter_that_was_kept_says_so_until_escape_brings_all_rows_back() -> None:
+    app = WizardApp(FixedStages())
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        await pilot.press("slash", *"perl", "enter")
+        await shown(pilot, "Only rows with “perl” are shown; Esc shows all.", "Enter Choose")
+        assert "Kernel" not in screen(app)
+        await pilot.press("escape")
+        await shown(pilot, "Found in", "LOOK AT THIS")
+
+
 async def test_a_row_to_look_at_says_below_what_would_break() -> None:
     app = WizardApp(FixedStages(NOTHING_REACHABLE))
     async with app.run_test(size=(120, 40), notifications=True) as pilot:
@@ -199,6 +223,50 @@ async def test_a_row_to_look_at_says_below_what_would_break() -> None:
         assert "Stops a build. There is nothing to build from." in lines[problem + 1]
         hazard = next(number for number, line in enumerate(lines) if line[2:].startswith("! Windows folders"))
         assert "blanks in folders break some" in lines[hazard + 1]
+
+
+async def test_what_would_break_takes_two_lines_where_one_is_too_short() -> None:
+    meaning = "mpirun counts cores, sees no quota and starts more ranks than can run at a time: the others wait. " * 2
+    app = WizardApp(FixedStages(machine_with(replace(fact_of("path.windows"), meaning=meaning))))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        lines = screen(app).splitlines()
+        hazard = next(number for number, line in enumerate(lines) if "! Windows folders" in line)
+        assert lines[hazard + 1].startswith("    mpirun counts cores") and "…" not in lines[hazard + 1]
+        assert "the others wait." in lines[hazard + 2] and lines[hazard + 2].rstrip("▀▁▂▃▄▅▆▇█ ").endswith(" …")
+
+
+def test_every_label_fits_its_column() -> None:
+    column = DetectScreen.columns[0]
+    assert [label for label in labels().values() if len(label) > column.limit] == []
+
+
+async def test_a_box_without_hazards_says_that_there_is_nothing_to_look_at() -> None:
+    calm = machine_with(*(replace(fact_of(name), state="ok") for name in ("path.windows", "storage.build")))
+    app = WizardApp(FixedStages(calm))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "Nothing to look at before you build. Found in 0.6 s.")
+
+
+async def test_the_headline_breaks_between_its_parts() -> None:
+    app = WizardApp(FixedStages(replace(MACHINE, headline="Docker in AWS EC2 c6i.2xlarge on Ubuntu 22.04 · 4 usable "
+                                        "cores (8 threads) · shared memory with CMA · no fast fabric")))  # fmt: skip
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "Found in")
+        lines = [line.strip() for line in screen(app).splitlines()[2:4]]
+        assert lines == [
+            "Docker in AWS EC2 c6i.2xlarge on Ubuntu 22.04 · 4 usable cores (8 threads)",
+            "shared memory with CMA · no fast fabric",
+        ]
+
+
+async def test_evidence_that_does_not_fit_says_how_much_more_there_is() -> None:
+    raw = "\n".join(f"line {number}" for number in range(9))
+    app = WizardApp(FixedStages(machine_with(replace(fact_of("path.windows"), raw=raw))))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await shown(pilot, "Found in", "more lines: Tab ↓")
+        await pilot.press("tab", "end")
+        await until(pilot, lambda: "line 8" in screen(app) and "more line" not in screen(app))
 
 
 async def test_in_a_low_terminal_rows_stand_close() -> None:
@@ -286,21 +354,19 @@ async def test_escape_overrules_nothing() -> None:
 
 
 async def test_the_type_of_instance_is_typed_and_an_empty_line_is_as_found() -> None:
-    instance = Fact("platform.instance", "platform", "Type of instance", None, "not known", "unknown")
-    stages = FixedStages(replace(MACHINE, facts=(*FACTS[:3], instance, *FACTS[3:])))
+    stages = FixedStages(replace(MACHINE, facts=(*FACTS[:3], INSTANCE, *FACTS[3:])))
     app = WizardApp(stages)
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await shown(pilot, "Found in")
-        await pilot.press("down", "down", "down", "down", "down")
-        assert rows_of(app).row_id == "platform.instance"
+        await go_to(pilot, "platform.instance")
         await pilot.press("o")
         await shown(pilot, "An empty line: as found.")
-        await pilot.press(*"hpc7a.96xlarge", "enter")
-        await shown(pilot, "hpc7a.96xlarge, as you said")
-        assert stages.kept.wishes.assume == (("instance", "hpc7a.96xlarge"),)
+        await pilot.press(*"hpc7a", "enter")
+        await shown(pilot, "hpc7a, as you said")
+        assert stages.kept.wishes.assume == (("instance", "hpc7a"),)
         await pilot.press("o")
         await shown(pilot, "An empty line: as found.")
-        await pilot.press("end", *(["backspace"] * 14), "enter")
+        await pilot.press("end", *(["backspace"] * 5), "enter")
         await until(pilot, lambda: stages.kept.wishes.assume == ())
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding
 from textual.message import Message
@@ -14,7 +16,7 @@ from mpiwizard.core.frontend import Frontend
 from mpiwizard.core.i18n import _, ngettext
 from mpiwizard.ui.screens.stage import StageScreen
 from mpiwizard.ui.signs import LOOK, sign, style
-from mpiwizard.ui.widgets.rows import Column, Row, heading, remark
+from mpiwizard.ui.widgets.rows import MARGIN, Column, Row, heading, remark
 
 if TYPE_CHECKING:
     from mpiwizard.core.detect.model import Fact, Machine
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 _LOOK_AT_THIS = ("problem", "attention")
 _ASKING = "asking"  # id of the row that stands for sources that have not answered
 _ROWS_FOR_REMARKS = 20  # lines of a terminal from which on a row to look at says below what it would break
+_LINES_OF_A_REMARK = 2  # the evidence has it in full
 
 
 class FactFound(Message):
@@ -54,7 +57,7 @@ class DetectScreen(StageScreen):
     """
 
     stage = "detect"
-    columns = (Column(28), Column())
+    columns = (Column(28, least=28), Column())  # wide enough for every label: no row shifts when others come
     BINDINGS = [
         Binding("enter", "go_on", _("Choose"), key_display="Enter"),
         Binding("slash", "filter", _("filter"), key_display="/", priority=True),
@@ -62,6 +65,7 @@ class DetectScreen(StageScreen):
         Binding("y", "copy", _("copy"), key_display="y", tooltip=_("copy the command that shows it")),
         Binding("Y", "copy_all", _("copy all of the evidence"), key_display="Y", show=False),
         Binding("r", "again", _("again"), key_display="r", tooltip=_("look again")),
+        Binding("escape", "all_rows", _("show all rows"), key_display="Esc", show=False),
     ]
 
     def __init__(self) -> None:
@@ -157,7 +161,7 @@ class DetectScreen(StageScreen):
         self.show_evidence(self.rows.row_id)
 
     def on_resize(self, event: events.Resize) -> None:
-        self._draw()
+        self.call_after_refresh(self._draw)  # when the rows have their new width
 
     def _announce(self) -> None:
         if self._failure:
@@ -171,11 +175,25 @@ class DetectScreen(StageScreen):
             )
             self.headline(_("Looking at this machine"), f"{found} {then}")
         elif self._go_on_when_known:
-            self.headline(self._box.headline, _("Going on as soon as the sources have answered."))
+            self.headline(self._folded(self._box.headline), _("Going on as soon as the sources have answered."))
         else:
-            self.headline(self._box.headline, " ".join(self._summary(self._box.seconds)))
+            self.headline(self._folded(self._box.headline), " ".join(self._summary(self._box.seconds)))
+
+    def _folded(self, headline: str) -> str:
+        """The headline in lines that end between two of its parts."""
+        room = self.app.size.width - 2
+        lines: list[str] = []
+        for part in headline.split(" · "):
+            if lines and cell_len(longer := f"{lines[-1]} · {part}") <= room:
+                lines[-1] = longer
+            else:
+                lines.append(part)
+        return "\n".join(lines)
 
     def _summary(self, seconds: float) -> Iterator[str]:
+        if self._filter:
+            yield _("Only rows with “{text}” are shown; Esc shows all.").format(text=self._filter)
+            return
         states = [fact.state for fact in self._facts.values()]
         if problems := states.count("problem"):
             stops = ngettext("{count} thing stops a build.", "{count} things stop a build.", problems)
@@ -184,12 +202,14 @@ class DetectScreen(StageScreen):
             yield ngettext(
                 "{count} thing to look at before you build.", "{count} things to look at before you build.", looks
             ).format(count=looks)
+        if not problems and not looks:
+            yield _("Nothing to look at before you build.")
         yield _("Found in {seconds:.1f} s.").format(seconds=seconds)
         if assume := self.wizard.session.wishes.assume:
             names = ", ".join(self._label(f"platform.{axis}") for axis, _value in assume)
             yield _("Overruled: {names}.").format(names=names)
-        if self._filter:
-            yield _("Filtered by “{text}”.").format(text=self._filter)
+        if self._asking:
+            yield _("Sources are being asked.")
 
     def _rows(self) -> Iterator[Row]:
         facts = self._facts_to_show()
@@ -213,8 +233,10 @@ class DetectScreen(StageScreen):
 
         for fact in facts:
             yield _row(fact)
-            if self.app.size.height >= _ROWS_FOR_REMARKS and (breaks := what_breaks(fact)):
-                yield remark(breaks)
+            if self.app.size.height >= _ROWS_FOR_REMARKS:
+                room = max(self.rows.content_region.width - MARGIN - 1, 1)  # the bar to scroll with may come
+                lines = wrap(what_breaks(fact), room, max_lines=_LINES_OF_A_REMARK, placeholder=" …")
+                yield from map(remark, lines)
 
     def _facts_to_show(self) -> list[Fact]:
         """In their final order, whatever order they came in."""
@@ -236,8 +258,8 @@ class DetectScreen(StageScreen):
             self.evidence.show(
                 _("Asking where Open MPI can be had"),
                 [
-                    _("The project's own site and the servers of this distribution are asked; nothing else goes out."),
-                    _("With --offline nobody is asked."),
+                    _("Open MPI's own site, or the mirror you named, and the servers of this distribution are asked."),
+                    _("Nothing else goes out; with --offline nobody is asked."),
                 ],
             )
         else:
@@ -321,6 +343,10 @@ class DetectScreen(StageScreen):
 
     def action_filter(self) -> None:
         self.type_in(_("filter the rows; Esc shows all"), self._filter)
+
+    def action_all_rows(self) -> None:
+        self._filter = ""
+        self._draw()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self._filter = event.value.lower().strip()

@@ -39,7 +39,7 @@ class StageScreen(Screen[None]):
     AUTO_FOCUS = "Rows"
     BINDINGS = [
         Binding("e", "enlarge", _("more"), key_display="e"),
-        Binding("left", "step(-1)", _("earlier, later stage"), show=False, key_display="← →"),
+        Binding("left", "step(-1)", _("stages"), key_display="← →", tooltip=_("earlier, later stage")),
         Binding("right", "step(1)", show=False),
         *(Binding(str(number), f"visit('{stage}')", show=False) for number, stage in enumerate(STAGES, 1)),
         Binding("q", "quit", _("quit"), key_display="q"),

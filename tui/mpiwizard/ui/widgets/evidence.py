@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from textual import events
 from textual.binding import Binding
 from textual.containers import VerticalScroll
 from textual.widgets import Static
+
+from mpiwizard.core.i18n import _, ngettext
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -71,6 +74,27 @@ class Evidence(VerticalScroll, inherit_bindings=False):
         self._text.update(_compose(content, self.app.theme_variables["primary"]))
         if not same_row:
             self.scroll_home(animate=False)
+        self.call_after_refresh(self._say_how_much_is_below)
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.call_after_refresh(self._say_how_much_is_below)
+
+    def on_focus(self, event: events.Focus) -> None:
+        self._say_how_much_is_below()
+
+    def on_blur(self, event: events.Blur) -> None:
+        self._say_how_much_is_below()
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        self._say_how_much_is_below()
+
+    def _say_how_much_is_below(self) -> None:
+        """In the line above, where there is one."""
+        below = self.max_scroll_y - self.scroll_offset.y
+        count = ngettext("{count} more line", "{count} more lines", below).format(count=below)
+        how = "↓" if self.has_focus else _("Tab ↓")
+        self.border_title = f" {count}: {how} " if below > 0 else ""
 
 
 def _compose(content: _Content, colour: str) -> RenderableType:

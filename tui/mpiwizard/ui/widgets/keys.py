@@ -8,6 +8,7 @@ from textual.widget import Widget
 from textual.widgets import Input
 
 _AT_THE_RIGHT = ("e", "q", "?")  # the same on every screen
+_WHERE_ROOM_IS = "← →"  # and this one, where the others leave room
 
 
 class Keys(Widget):
@@ -30,7 +31,8 @@ class Keys(Widget):
         last = [key for key in shown if key[0] in _AT_THE_RIGHT]
         room = self.size.width - sum(_width(key) for key in last)
         line = Content("")
-        for key in [key for key in shown if key[0] not in _AT_THE_RIGHT]:
+        others = [key for key in shown if key[0] not in _AT_THE_RIGHT]
+        for key in sorted(others, key=lambda key: key[0] == _WHERE_ROOM_IS):
             if line.cell_length + _width(key) <= room:
                 line += _key(*key)
         line += Content(" " * max(room - line.cell_length, 0))

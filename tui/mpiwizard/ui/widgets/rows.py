@@ -21,7 +21,7 @@ from mpiwizard.ui.signs import LOOK
 _GAP = 2  # cells between columns
 _STARVING = 10  # cells for the last column below which columns stand closer
 _AMPLE = 1000  # cells to set a row in while the width is not known
-_MARGIN = 4  # cells for the marker of the highlighted row and the sign
+MARGIN = 4  # cells for the marker of the highlighted row and the sign
 
 
 class Row(NamedTuple):
@@ -35,10 +35,11 @@ class Row(NamedTuple):
 
 
 class Column(NamedTuple):
-    """How a column is set. The last one takes what is left; `limit` is the widest it may be, in cells."""
+    """How a column is set. The last one takes what is left; `limit` and `least` bound the others, in cells."""
 
     limit: int = 34
     right: bool = False
+    least: int = 0
 
 
 def heading(*cells: str, style: str = "") -> Row:
@@ -118,6 +119,11 @@ class Rows(OptionList, inherit_bindings=False):
         strip = Strip.join([Strip([Segment("▸", marker)], 1), strip.crop(1)])
         return strip.apply_style(Style(reverse=True)) if self.app.no_color else strip
 
+    def scroll_to_highlight(self, top: bool = False) -> None:
+        super().scroll_to_highlight(top)
+        if self.highlighted is not None and self.highlighted <= 1:  # show the heading above the first row too
+            self.scroll_to(y=0, animate=False, immediate=True)
+
     def _place_cursor(self) -> None:
         """Braille displays and magnifiers follow the terminal's own cursor."""
         if self.is_attached and self.has_focus and self.highlighted is not None:
@@ -138,8 +144,6 @@ class Rows(OptionList, inherit_bindings=False):
                 scrolled += place - before
             self.scroll_to(y=scrolled, animate=False, immediate=True)
             self.highlighted = place
-            if place <= 1:  # show the heading above the first row too
-                self.scroll_to(y=0, animate=False, immediate=True)
 
     def _replace_changed(self) -> None:
         for place, (option, prompt) in enumerate(zip(self.options, self._prompts(), strict=False)):
@@ -148,7 +152,7 @@ class Rows(OptionList, inherit_bindings=False):
 
     def _prompts(self) -> list[Content]:
         known = self.scrollable_content_region.width  # 0 before the first layout
-        room = max(known - _MARGIN, 1) if known else _AMPLE
+        room = max(known - MARGIN, 1) if known else _AMPLE
         widths, gap = self._widths(room)
         return [self._prompt(row, widths, gap) for row in self._rows]
 
@@ -159,7 +163,8 @@ class Rows(OptionList, inherit_bindings=False):
         """
         full = [row.cells for row in self._rows if len(row.cells) == len(self.columns)]
         wanted = [max((cell_len(cells[place]) for cells in full), default=0) for place in range(len(self.columns))]
-        widths = [min(cells, column.limit) for cells, column in zip(wanted, self.columns[:-1], strict=False)]
+        others = zip(wanted, self.columns[:-1], strict=False)
+        widths = [max(min(cells, column.limit), column.least) for cells, column in others]
         left = room - sum(widths)
         gap = _GAP if left - _GAP * len(widths) >= _STARVING or len(widths) < 2 else 1
         last = left - gap * len(widths)
