@@ -273,6 +273,12 @@ def test_no_way_out_is_known_and_no_file_is_not(tmp_path: Path) -> None:
     assert look(box(tmp_path / "b", {"/etc/nothing": ""})).fact("network.route").state == "unknown"
 
 
+def test_an_address_without_any_route_is_a_table_that_is_not_shown(tmp_path: Path) -> None:
+    machine = look(net_box(tmp_path, interface("eth0"), addresses={"eth0": "192.168.1.7/24"}))
+    assert machine.fact("network.route").state == "unknown"
+    assert machine.value("network.include") == "192.168.1.0/24"
+
+
 def test_facts_name_only_the_files_that_were_there(tmp_path: Path) -> None:
     files = {"/etc/hostname": "pc\n", "/proc/net/route": "Iface\neth0 00000000 0101A8C0 0003 0 0 1 00000000 0 0 0\n"}
     machine = look(box(tmp_path, files))

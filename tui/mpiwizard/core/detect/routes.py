@@ -71,7 +71,13 @@ def read_route(survey: Survey) -> Iterator[Fact]:
     if text is None and text6 is None:
         yield unknown_fact("network.route", _("/proc/net does not show routes"), read_from=ROUTES, see_yourself=see)
         return
-    route, route6 = default_route(parse_routes(text or "")), default_route(parse_routes6(text6 or ""))
+    routes, routes6 = parse_routes(text or ""), parse_routes6(text6 or "")
+    usable = any(not each["note"] for each in survey.found.value("network.interfaces", []))
+    if usable and not routes:  # with an address comes a route to its network, but WSL1 shows none
+        why = _("an interface has an address, yet no route is shown, not even to its network")
+        yield unknown_fact("network.route", why, read_from=ROUTES, raw=text or "", see_yourself=see)
+        return
+    route, route6 = default_route(routes), default_route(routes6)
     found = [each for each in (route, route6) if each is not None]
     yield make_fact(
         "network.route",
@@ -99,4 +105,4 @@ def _spoken(route: Route) -> str:
     return route.interface
 
 
-PROBES = (Probe(("network.route",), read_route),)
+PROBES = (Probe(("network.route",), read_route, ("network.interfaces",)),)

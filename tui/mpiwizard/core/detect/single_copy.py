@@ -66,7 +66,7 @@ def _device_fact(survey: Survey, fact_id: str, name: str, header: str) -> Fact:
             _("not on this box"),
             read_from=f"{device}, {module}",
             see_yourself=see,
-            meaning=_("It is a module from outside the kernel. CMA does the same without one."),
+            meaning=_("It is a module from outside the kernel. CMA, where it works, copies once too and needs none."),
         )
     listing, writable = ask_all(host, (("ls", "-l", device), ("test", "-w", device)))
     found = next((f"{folder}/{header}" for folder in _INCLUDES if host.exists(f"{folder}/{header}")), "")

@@ -239,7 +239,7 @@ def _missing_fact(survey: Survey, tool: Tool, words: list[str]) -> Fact:
             tool.id, None, text, state, read_from="$PATH", see_yourself=see, meaning=meaning, action=action
         )
     lost = {
-        "tool.cxx": _("The old C++ bindings cannot be built, which nobody misses."),
+        "tool.cxx": _("Only the old C++ bindings want it, which are off by default in 4.x and gone in 5.0."),
         "tool.fortran": _("Open MPI is built without its Fortran part."),
     }[tool.id]
     return make_fact(tool.id, None, _("none"), read_from="$PATH", see_yourself=see, meaning=lost)
