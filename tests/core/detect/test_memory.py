@@ -15,7 +15,7 @@ from tests.core.detect.boxes import box, context_of
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import memory
 from mpiwizard.core.detect.facts import Probe, Survey, make_fact
-from mpiwizard.core.detect.memory import parse_meminfo, parse_memlock, parse_transparent
+from mpiwizard.core.detect.memory import parse_meminfo, parse_transparent
 from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.detect.survey import survey_machine
 from mpiwizard.core.host import Host, RealHost, Result
@@ -75,7 +75,6 @@ texts = st.one_of(
 def test_no_text_makes_a_parser_fail(text: str) -> None:
     assert all(value >= 0 for value in parse_meminfo(text).values())
     parse_transparent(text)
-    parse_memlock(text)
 
 
 @given(st.dictionaries(st.sampled_from(["MemTotal", "SwapFree", "Hugepagesize"]), st.integers(0, 10**12)))

@@ -18,6 +18,7 @@ from mpiwizard.core.detect.facts import (
     unknown_fact,
     whole_number,
 )
+from mpiwizard.core.detect.limits import LIMITS, parse_limit
 from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.format import memory
 from mpiwizard.core.host import Host
@@ -29,7 +30,6 @@ LARGE_SEGMENT = 16 << 20  # ... and that of builds with XPMEM, such as packaged 
 GIB = 1 << 30
 UNLIMITED = 1 << 62  # from here on version 1 of the control groups means no limit: it shows the largest whole page
 _MEMINFO = "/proc/meminfo"
-_LIMITS = "/proc/self/limits"
 _TRANSPARENT = "/sys/kernel/mm/transparent_hugepage/enabled"
 _FOR_RUN_OPTION = ("docker", "podman", "container")  # layers whose start takes --shm-size
 
@@ -44,12 +44,6 @@ def parse_transparent(text: str) -> str:
     """The choice in brackets, such as `madvise` of `always [madvise] never`; empty when there is none."""
     found = re.search(r"\[(\w+)\]", text)
     return found[1] if found else ""
-
-
-def parse_memlock(text: str) -> int | str | None:
-    """The soft limit of locked memory in /proc/self/limits, in bytes or `unlimited`; None when it has none."""
-    found = re.search(r"^Max locked memory\s+(unlimited|[0-9]{1,18})\s", text, re.MULTILINE)
-    return None if found is None else "unlimited" if found[1] == "unlimited" else int(found[1])
 
 
 def swap_limit(host: Host) -> tuple[int, str] | None:
@@ -263,22 +257,23 @@ def read_hugepages(survey: Survey) -> Iterator[Fact]:
 def read_memlock(survey: Survey) -> Iterator[Fact]:
     """How much memory may be locked: RDMA registers its buffers, that is, it locks them."""
     see = "ulimit -l"
-    text = survey.host.read(_LIMITS) or ""
-    limit = parse_memlock(text)
-    if limit is None:
+    text = survey.host.read(LIMITS) or ""
+    limits = parse_limit(text, "Max locked memory")
+    if limits is None:
         why = _("/proc/self/limits does not tell")
-        yield unknown_fact("memory.memlock", why, read_from=_LIMITS, see_yourself=see)
+        yield unknown_fact("memory.memlock", why, read_from=LIMITS, see_yourself=see)
         return
-    limited = limit != "unlimited"
+    limit = limits[0]
+    limited = limit is not None
     fabric = survey.found.value("network.fabric", [])
     # RDMA over Ethernet, or by software: many ordinary machines of clouds have it, and their jobs do not use it.
     matters = limited and any(not device.endswith(("RoCE", "iWARP")) for device in fabric)
     yield make_fact(
         "memory.memlock",
-        limit if limited else None,
-        memory(int(limit)) if limited else _("unlimited"),
+        limit,
+        _("unlimited") if limit is None else memory(limit),
         "attention" if matters else "info" if limited else "ok",
-        read_from=_LIMITS,
+        read_from=LIMITS,
         raw=lines_with("^(Limit|Max locked memory) ", text),
         see_yourself=see,
         meaning=_("The fabric of this box needs its buffers locked, and fails when it may lock too little.")
