@@ -348,7 +348,7 @@ def test_a_wireless_card_in_the_network_of_the_cable_is_left_out(tmp_path: Path)
         default="eno1",
     )
     fact = look(host).fact("network.include")
-    assert (fact.value, fact.text) == (None, "by its name, eno1")
+    assert (fact.value, fact.text, fact.state) == (None, "by its name, eno1", "info")
     assert fact.action.endswith("--mca btl_tcp_if_include eno1")
     assert "wlan0" in fact.contradictions[0]
 

@@ -81,7 +81,7 @@ def read_include(survey: Survey) -> Iterator[Fact]:
         "network.include",
         None if by_name else str(network),
         text.format(network=network, name=_(" and ").join(names)),
-        "attention" if intruders else "info",
+        "attention" if any(each.note for each in intruders) else "info",  # a docked laptop is nothing unusual
         see_yourself=see,
         meaning=" ".join(
             filter(
