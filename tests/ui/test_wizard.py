@@ -53,7 +53,11 @@ def stage(app: WizardApp) -> str:
 
 
 async def shown(pilot: Any, *texts: str) -> None:
-    await until(pilot, lambda: all(text in screen(pilot.app) for text in texts))
+    def all_there() -> bool:
+        seen = screen(pilot.app)
+        return all(text in seen for text in texts)
+
+    await until(pilot, all_there)
 
 
 async def to_configure(pilot: Any) -> None:

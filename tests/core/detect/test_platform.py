@@ -443,7 +443,8 @@ def test_no_cloud_by_the_persons_word_has_no_type_of_instance(tmp_path: Path) ->
 
 def test_the_person_may_name_the_type_that_nothing_tells(tmp_path: Path) -> None:
     machine = look(box(tmp_path, firmware(product_name="Google Compute Engine")), Wishes(assume=(("instance", "h4d"),)))
-    assert machine.fact("platform.instance").text == "h4d, as you said"
+    fact = machine.fact("platform.instance")
+    assert (fact.text, fact.contradictions) == ("h4d, as you said", ())  # what is not known speaks against nothing
 
 
 def test_later_facts_follow_a_layer_the_person_states(tmp_path: Path) -> None:

@@ -66,7 +66,7 @@ def _said(survey: Survey, axis: str) -> str:
 
 def _as_said(axis: str, said: Fact, found: Fact) -> Fact:
     """A fact as the person states it, with what was found here as a contradiction."""
-    differs = () if said.value == found.value else (_("Found here: {text}.").format(text=found.text),)
+    differs = () if found.value in (None, said.value) else (_("Found here: {text}.").format(text=found.text),)
     return replace(
         said,
         text=_("{name}, as you said").format(name=said.text),
