@@ -74,7 +74,10 @@ class Evidence(VerticalScroll, inherit_bindings=False):
         self._text.update(_compose(content, self.app.theme_variables["primary"]))
         if not same_row:
             self.scroll_home(animate=False)
-        self.call_after_refresh(self._say_how_much_is_below)
+
+    def watch_virtual_size(self) -> None:
+        """Another text was laid out."""
+        self.call_later(self._say_how_much_is_below)
 
     def on_resize(self, event: events.Resize) -> None:
         self.call_after_refresh(self._say_how_much_is_below)
