@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mpiwizard.core.host import RealHost
+from mpiwizard.core.host import MOST_OUTPUT, RealHost
 
 
 def test_how_a_command_ended_is_a_value() -> None:
@@ -44,3 +44,24 @@ def test_no_command_escapes_that_is_started_in_the_moment_the_person_leaves() ->
         host.end_commands()
         thread.join(5)
         assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("stream", [1, 2])
+def test_a_command_that_prints_without_end_is_ended_and_its_beginning_kept(stream: int) -> None:
+    begin = time.monotonic()
+    result = RealHost().run(["/bin/sh", "-c", f"echo begin >&{stream}; exec yes {'x' * 500} >&{stream}"], timeout=20)
+    assert time.monotonic() - begin < 10
+    assert not result.succeeded and not result.timed_out
+    kept = (result.output, result.errors)[stream - 1]
+    assert kept.startswith("begin\n") and len(kept) == MOST_OUTPUT
+
+
+def test_a_command_is_given_more_than_a_pipe_holds_and_may_leave_it() -> None:
+    given = "line\n" * 100_000
+    assert RealHost().run(["cat"], given=given).output == given
+    assert RealHost().run(["head", "-n", "1"], given=given).output == "line\n"
+
+
+@pytest.mark.parametrize("argv", [["echo", "nothing\0more"], ["echo\0"], ["echo", "\ud800"]])
+def test_what_no_command_line_can_hold_is_not_started(argv: list[str]) -> None:
+    assert RealHost().run(argv).status == 126

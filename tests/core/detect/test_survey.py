@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
 import pytest
-from tests.core.detect.boxes import box, context_of
+from tests.core.detect.boxes import MACHINES, box, context_of, look
 
 from mpiwizard.core.context import Context, Wishes
-from mpiwizard.core.detect.facts import Probe, Survey, labels, make_fact
+from mpiwizard.core.detect.facts import LONGEST_LINE, Probe, Survey, first_line, labels, make_fact
 from mpiwizard.core.detect.model import GROUPS, Fact, Machine
 from mpiwizard.core.detect.survey import PROBES, survey_machine
 from mpiwizard.core.frontend import Frontend
+from mpiwizard.core.host import MOST_OUTPUT, Result
+from mpiwizard.core.recordings import RecordedHost
 
 
 def survey(folder: Path, *probes: Probe, listener: Frontend | None = None, patience: float = 2.0) -> Machine:
@@ -129,3 +131,27 @@ def test_a_raw_text_is_kept_short_and_cannot_command_a_terminal() -> None:
     raw = make_fact("cpu.model", 1, "", raw="\x1b[2J" + "x" * 1000).raw
     assert "\x1b" not in raw
     assert len(raw) <= 400
+
+
+def test_a_line_without_end_is_cut() -> None:
+    assert first_line("\n  gcc 12.2.0 \nmore") == "gcc 12.2.0"
+    assert len(first_line("(" * (1 << 20))) == LONGEST_LINE
+
+
+class Babbling(RecordedHost):
+    """A box where every program is there and prints a single line that is as long as we let it be."""
+
+    said = "("
+
+    def which(self, program: str) -> str | None:
+        return f"/usr/bin/{program}"
+
+    def run(self, argv: Sequence[str], **_options: object) -> Result:
+        return Result(0, self.said * MOST_OUTPUT, self.said * MOST_OUTPUT)
+
+
+@pytest.mark.parametrize("said", ["(", "x"])
+def test_lines_without_end_do_not_keep_detection_from_ending(said: str) -> None:
+    host = Babbling(MACHINES / "login-node")
+    host.said = said
+    assert look(host).seconds < 6

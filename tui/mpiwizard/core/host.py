@@ -19,6 +19,7 @@ from typing import Protocol
 from msgspec import Struct
 
 TERMINATE_GRACE = 2.0  # seconds between SIGTERM and SIGKILL; some mpirun ignore SIGTERM for good
+MOST_OUTPUT = 1 << 20  # bytes of each stream of a command that are kept; one that says more is ended
 
 
 class Result(Struct, frozen=True):
@@ -77,7 +78,7 @@ class Host(Protocol):
         """Run a command to its end, at most `timeout` seconds, in its own process group.
 
         `environment` replaces the whole environment. `given` is its standard input. `grace` is how many
-        seconds it has between SIGTERM and SIGKILL.
+        seconds it has between SIGTERM and SIGKILL. One that prints more than MOST_OUTPUT bytes is ended too.
         """
         ...
 
@@ -160,18 +161,19 @@ class RealHost:
             return Result(127, errors=f"{error.filename}: not found")
         except OSError as error:
             return Result(126, errors=f"{argv[0]}: {error.strerror}")
-        timed_out = False
+        except ValueError as error:  # a word that no command line can hold, such as one with a null character
+            return Result(126, errors=f"{argv[0]}: {error}")
         self._running.add(process)
         if self._ended:  # while the command was being started, when it could not be seen to be ended
             _signal_group(process, signal.SIGKILL)
+        said = _Conversation(process, given.encode())
         try:
-            output, errors = process.communicate(given.encode() if given else None, timeout=timeout)
-        except subprocess.TimeoutExpired:
-            timed_out = True
-            output, errors = _end_group(process, grace)
+            ended = said.follow(timeout)
+            if not ended:
+                _end_group(process, said, grace)
         except BaseException:
             try:
-                _end_group(process)
+                _end_group(process, said)
             finally:  # even when a second Ctrl-C ends the patience
                 _signal_group(process, signal.SIGKILL)
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -179,30 +181,91 @@ class RealHost:
             raise
         finally:
             self._running.discard(process)
+            said.close()
         status = process.poll()
         return Result(
             -signal.SIGKILL if status is None else status,
-            output.decode("utf-8", "replace"),
-            errors.decode("utf-8", "replace"),
-            timed_out,
-            monotonic() - started,
+            said.output.decode("utf-8", "replace"),
+            said.errors.decode("utf-8", "replace"),
+            timed_out=not ended and not said.too_much,
+            seconds=monotonic() - started,
         )
 
 
-def _end_group(process: subprocess.Popen[bytes], grace: float = TERMINATE_GRACE) -> tuple[bytes, bytes]:
-    """End a command and all it started; what it had printed so far."""
+class _Conversation:
+    """What a command is given and what it says, of which each stream is kept up to MOST_OUTPUT bytes."""
+
+    def __init__(self, process: subprocess.Popen[bytes], given: bytes) -> None:
+        from selectors import EVENT_READ, EVENT_WRITE, PollSelector
+
+        self._process, self._given = process, given
+        self.output, self.errors = bytearray(), bytearray()
+        self._selector = PollSelector()
+        for pipe, kept in ((process.stdout, self.output), (process.stderr, self.errors)):
+            if pipe:
+                self._selector.register(pipe, EVENT_READ, kept)
+        if process.stdin:
+            os.set_blocking(process.stdin.fileno(), False)
+            self._selector.register(process.stdin, EVENT_WRITE)
+
+    @property
+    def too_much(self) -> bool:
+        return MOST_OUTPUT in (len(self.output), len(self.errors))
+
+    def follow(self, seconds: float, *, to_the_end: bool = False) -> bool:
+        """Whether the command has ended in this time, and all who hold its output; False also when it says too much.
+
+        With `to_the_end` whatever it says is still read, the rest being forgotten.
+        """
+        from time import monotonic
+
+        end = monotonic() + seconds
+        while self._selector.get_map():
+            left = end - monotonic()
+            if left <= 0 or (self.too_much and not to_the_end):
+                return False
+            for key, _events in self._selector.select(left):
+                self._write(key.fd) if key.data is None else self._read(key.fd, key.data)
+        try:
+            self._process.wait(max(end - monotonic(), 0))
+        except subprocess.TimeoutExpired:
+            return False
+        return True
+
+    def _read(self, pipe: int, kept: bytearray) -> None:
+        said = os.read(pipe, 1 << 16)
+        kept += said[: MOST_OUTPUT - len(kept)]
+        if not said:
+            self._selector.unregister(pipe)
+
+    def _write(self, pipe: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            try:
+                self._given = self._given[os.write(pipe, self._given[: 1 << 16]) :]
+            except BrokenPipeError:  # it does not want to hear more
+                self._given = b""
+        if not self._given and self._process.stdin:
+            self._selector.unregister(pipe)
+            self._process.stdin.close()
+
+    def close(self) -> None:
+        """Let go of the pipes, which others may still hold."""
+        self._selector.close()
+        for pipe in (self._process.stdin, self._process.stdout, self._process.stderr):
+            if pipe:
+                pipe.close()
+
+
+def _end_group(process: subprocess.Popen[bytes], said: _Conversation, grace: float = TERMINATE_GRACE) -> None:
+    """End a command and all it started, and hear what it says meanwhile.
+
+    A grandchild in a session of its own may still hold the pipes, or the kernel wait for a dead drive and let
+    nobody end the command: it is left, with what it may say.
+    """
     for number, patience in ((signal.SIGTERM, grace), (signal.SIGKILL, TERMINATE_GRACE)):
         _signal_group(process, number)
-        try:
-            return process.communicate(timeout=patience)
-        except subprocess.TimeoutExpired:
-            continue
-    # A grandchild in a session of its own still holds the pipes, or the kernel waits for a dead drive and
-    # lets nobody end the command: leave it, and what it may say.
-    for pipe in (process.stdout, process.stderr):
-        if pipe:
-            pipe.close()
-    return b"", b""
+        if said.follow(patience, to_the_end=True):
+            return
 
 
 def _signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 from urllib.parse import quote
 
 from mpiwizard.core.errors import ExitCode, WizardError
-from mpiwizard.core.host import TERMINATE_GRACE, Host, Result, read_file
+from mpiwizard.core.host import MOST_OUTPUT, TERMINATE_GRACE, Host, Result, read_file
 from mpiwizard.core.i18n import _
 
 _MOST_LINKS = 40  # as in the kernel: more of them are a circle
@@ -163,7 +163,7 @@ class RecordedHost:
     ) -> Result:
         path = self._commands / command_file(argv)
         output, errors, status = (
-            read_file(path.with_name(path.name + end), 1 << 22) for end in ("", ".errors", ".status")
+            read_file(path.with_name(path.name + end), MOST_OUTPUT) for end in ("", ".errors", ".status")
         )
         if output is None and errors is None and status is None:
             return Result(127, errors=f"{argv[0]}: not recorded")

@@ -20,6 +20,7 @@ _GROUP_OF = {  # where it is not the id's first word
     "source": "sources",
 }  # fmt: skip
 EXCERPT = 400  # characters of a file or an output that a fact keeps as its raw text
+LONGEST_LINE = 4096  # characters of a first line; searching in one without end would keep all probes waiting
 
 
 class Survey(Struct, frozen=True):
@@ -146,8 +147,8 @@ def at_once(questions: Sequence[Callable[[], Result]], patience: float = 1.85) -
 
 
 def first_line(text: str | None) -> str:
-    """The first line that is not empty, without blanks around it."""
-    return next((line.strip() for line in (text or "").splitlines() if line.strip()), "")
+    """The first line that is not empty, without blanks around it, of one without end its beginning."""
+    return next((line.strip()[:LONGEST_LINE] for line in (text or "").splitlines() if line.strip()), "")
 
 
 def whole_number(text: str | None) -> int | None:

@@ -21,6 +21,7 @@ PROGRAMS = ("mpirun", "mpicc", "mpifort")
 PREFIXES = ("OPAL_PREFIX", "PRTE_PREFIX", "PMIX_PREFIX", "PMIX_INSTALL_PREFIX")  # where Open MPI looks for its parts
 LDCONFIG = "/sbin/ldconfig"  # people's PATH often leaves /sbin out
 _LIBRARY = re.compile(r"libmpi(ch)?\.so\.\d+")
+_LONGEST_COMMAND = 1 << 16  # characters of a command line that are looked at; shlex takes long for more
 _OWN_TREES = ("/usr/lib64/openmpi/", "/usr/lib64/mpich/", "/usr/lib64/mpi/")  # prefixes inside of /usr
 
 
@@ -66,6 +67,7 @@ def kind_of_file(name: str) -> str:
 
 def parse_wrapper(text: str) -> tuple[list[str], list[str]]:
     """Folders a compiler wrapper links from, and those it writes into the program as run path."""
+    text = text[:_LONGEST_COMMAND]
     try:
         words = shlex.split(text)
     except ValueError:
