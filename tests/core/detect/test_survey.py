@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from threading import Event
 
+import msgspec
 import pytest
+from msgspec.structs import astuple
 from tests.core.detect.boxes import MACHINES, box, context_of, look
 
 from mpiwizard.core.context import Context, Wishes
@@ -155,3 +158,22 @@ def test_lines_without_end_do_not_keep_detection_from_ending(said: str) -> None:
     host = Babbling(MACHINES / "login-node")
     host.said = said
     assert look(host).seconds < 6
+
+
+def test_what_strangers_wrote_commands_no_terminal_and_can_be_told_as_json(tmp_path: Path) -> None:
+    evil = "\x1b[2J\x9b\x07"
+    files = {
+        "/etc/os-release": f'PRETTY_NAME="Evil {evil} Linux"\nNAME="Evil {evil}"\nID=evil\n',
+        "/proc/sys/kernel/hostname": f"host{evil}\n",
+        "/proc/sys/kernel/osrelease": f"6.1{evil}\n",
+        "/proc/cpuinfo": f"model name\t: CPU {evil}\n",
+    }
+    half = "/a\udcff"  # a byte that is no text, as Python reads it from the environment and from folders
+    variables = {"PATH": f"/{evil}:{half}", "LANG": evil + half, "HOME": half, "LD_LIBRARY_PATH": half, "OMPI_CC": half}
+    commands = {"ip -json addr": {"output": json.dumps([{"ifname": half + evil, "addr_info": [{"local": half}]}])}}
+    machine = look(box(tmp_path, files, commands, variables))
+    told = msgspec.json.encode(machine).decode()
+    assert "Evil" in machine.headline and half[:2] in told
+    shown = [text for fact in machine.facts for text in (*astuple(fact)[4:], *fact.contradictions) if isinstance(text, str)]
+    shown.append(machine.headline)
+    assert [text for text in shown if not text.replace("\n", " ").replace("\t", " ").isprintable()] == []

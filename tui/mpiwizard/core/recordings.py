@@ -32,7 +32,7 @@ _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 def command_file(argv: Sequence[str]) -> str:
     """The name of the file that holds what a command printed."""
-    name = quote(" ".join(argv), safe=" +=,:;@()[]{}")
+    name = quote(" ".join(argv), safe=" +=,:;@()[]{}", errors="surrogatepass")
     if name.startswith("."):  # else "." and ".." would be folders
         name = "%2E" + name[1:]
     if len(name) <= _LONGEST_NAME:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from threading import Thread
 from time import monotonic
+from typing import Any
 
 from msgspec import Struct
 
@@ -75,22 +76,25 @@ def make_fact(
     contradictions: tuple[str, ...] = (),
     claims: tuple[int, ...] = (),
 ) -> Fact:
-    """A fact with the label and the group that belong to its id; `raw` is shortened and made printable."""
+    """A fact with the label and the group that belong to its id; texts are made printable, `raw` is shortened too.
+
+    What is read may come from strangers, and must be neither a command to a terminal nor be unfit for JSON.
+    """
     first = fact_id.partition(".")[0]
     return Fact(
         fact_id,
         _GROUP_OF.get(first, first),
         labels().get(fact_id, fact_id),
-        value,
-        text,
+        _encodable(value),
+        printable(text),
         state,
-        read_from,
+        printable(read_from),
         excerpt(raw),
-        see_yourself,
-        meaning,
-        action,
+        printable(see_yourself),
+        printable(meaning),
+        printable(action),
         rests_on,
-        contradictions,
+        tuple(map(printable, contradictions)),
         claims,
     )
 
@@ -102,9 +106,27 @@ def unknown_fact(fact_id: str, why: str, *, read_from: str = "", raw: str = "", 
 
 
 def excerpt(text: str) -> str:
-    """The beginning of a text without what a terminal would take as a command."""
-    text = "".join(character for character in text if character.isprintable() or character in "\n\t").strip()
+    """The beginning of a text, printable."""
+    text = printable(text).strip()
     return text if len(text) <= EXCERPT else text[: EXCERPT - 1].rstrip() + "…"
+
+
+def printable(text: str) -> str:
+    """A text without what a terminal would take as a command, or could not show."""
+    if text.isprintable():
+        return text
+    return "".join(character for character in text if character.isprintable() or character in "\n\t")
+
+
+def _encodable(value: Any) -> Any:
+    """A JSON value whose texts hold no halves of characters, as names of other encodings do (PEP 383)."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, (list, tuple)):
+        return [_encodable(part) for part in value]
+    if isinstance(value, dict):
+        return {_encodable(name): _encodable(part) for name, part in value.items()}
+    return value
 
 
 def lines_with(pattern: str, text: str | None) -> str:

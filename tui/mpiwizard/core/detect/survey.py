@@ -43,7 +43,7 @@ from mpiwizard.core.detect import (
     tools,
     variables,
 )
-from mpiwizard.core.detect.facts import Probe, Survey, labels, unknown_fact
+from mpiwizard.core.detect.facts import Probe, Survey, labels, printable, unknown_fact
 from mpiwizard.core.detect.headline import headline
 from mpiwizard.core.detect.model import Fact, Machine, check_fact
 from mpiwizard.core.frontend import Frontend
@@ -104,7 +104,7 @@ def survey_machine(
         if listener is not None:
             listener.fact(fact)
     machine = Machine(tuple(in_order(facts)))
-    return Machine(machine.facts, headline(machine), monotonic() - started)
+    return Machine(machine.facts, printable(headline(machine)), monotonic() - started)
 
 
 def in_order(facts: list[Fact]) -> list[Fact]:
