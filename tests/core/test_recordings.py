@@ -18,6 +18,7 @@ from mpiwizard.core.recordings import (
     RememberingHost,
     command_file,
     find_recording,
+    recorded_time,
 )
 
 
@@ -60,6 +61,43 @@ def test_a_link_leads_to_the_recordings_own_root_never_to_ours(tmp_path: Path, t
     (root / "etc" / "passwd").write_text("of the recording")
     assert host.read("/etc/os-release") == host.read("/linked/os-release") == "of the recording"
     assert host.read("/../../../etc/passwd") == "of the recording"
+
+
+@pytest.mark.parametrize("name", ["root", "commands"])
+def test_a_folder_of_a_recording_that_is_a_link_is_refused(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).symlink_to("/")
+    with pytest.raises(WizardError, match=f"{name} is a link"):
+        RecordedHost(tmp_path)
+
+
+def test_files_beside_the_root_are_none_when_they_are_links(tmp_path: Path) -> None:
+    box = tmp_path / "box"
+    RecordingWriter(box)
+    (tmp_path / "private").write_text('{"time": 1, "SECRET": "ours"}')
+    for name in ("about.json", "environment.json", "commands/gcc --version", "commands/gcc --version.errors"):
+        (box / name).symlink_to(tmp_path / "private")
+    host = RecordedHost(box)
+    assert recorded_time(box) is None
+    assert host.environment == {}
+    assert host.run(["gcc", "--version"]).status == 127
+
+
+@pytest.mark.parametrize("time", ["NaN", "1e999", "-Infinity", '"soon"', "[1]", "null", "1" * 400])
+def test_a_time_that_is_none_is_not_told(tmp_path: Path, time: str) -> None:
+    (tmp_path / "about.json").write_text(f'{{"time": {time}}}')
+    assert recorded_time(tmp_path) is None
+
+
+@pytest.mark.parametrize("path", ["/etc/\0", "\0", "/a\0/b"])
+def test_what_is_no_path_is_nothing(tmp_path: Path, path: str) -> None:
+    RecordingWriter(tmp_path)
+    for host in (RecordedHost(tmp_path), RealHost()):
+        assert host.read(path) is None
+        assert host.list(path) == ()
+        assert not host.exists(path)
+        assert host.resolve(path).strip("/") == path.strip("/")
+        assert host.which(path) is None
+        assert host.run([path]).status in (126, 127)
 
 
 def test_links_in_a_circle_are_nothing(tmp_path: Path) -> None:

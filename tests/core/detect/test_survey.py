@@ -175,4 +175,5 @@ def test_what_strangers_wrote_commands_no_terminal_and_can_be_told_as_json(tmp_p
     told = msgspec.json.encode(machine).decode()
     assert "Evil" in machine.headline and half[:2] in told
     shown = [machine.headline, *(text for fact in machine.facts for text in (*astuple(fact)[4:], *fact.contradictions))]
-    assert [text for text in shown if isinstance(text, str) and not text.replace("\n", " ").replace("\t", " ").isprintable()] == []
+    for text in filter(lambda part: isinstance(part, str), shown):
+        assert text.replace("\n", " ").replace("\t", " ").isprintable()

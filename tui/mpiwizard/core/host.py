@@ -127,7 +127,10 @@ class RealHost:
         return os.path.lexists(path)
 
     def resolve(self, path: str) -> str:
-        return os.path.realpath(path)
+        try:
+            return os.path.realpath(path)
+        except ValueError:  # no path at all: it holds a null character
+            return path
 
     def which(self, program: str) -> str | None:
         return shutil.which(program, path=self.environment.get("PATH"))

@@ -12,6 +12,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import os
 import shutil
 import zlib
@@ -75,15 +76,28 @@ def _unpacked(archive: Path, scratch: Path) -> Path:
 def recorded_time(folder: Path) -> float | None:
     """Seconds since the epoch when a recording was made; None where it does not tell."""
     try:
-        return float(json.loads(read_file(folder / "about.json", 1 << 16) or "")["time"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        made = float(json.loads(_own_file(folder / "about.json", 1 << 16) or "")["time"])
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
+    return made if math.isfinite(made) else None
+
+
+def _own_file(path: Path, limit: int) -> str | None:
+    """The text of a file of a recording; a link is none, as it may lead to one of the box we run on."""
+    return None if path.is_symlink() else read_file(path, limit)
 
 
 class RecordedHost:
-    """A box replayed from a folder. Nothing of the box it runs on is read, not even through a link."""
+    """A box replayed from a folder. Nothing of the box it runs on is read, not even through a link.
+
+    Raises WizardError (USAGE) for a folder of another shape.
+    """
 
     def __init__(self, folder: Path) -> None:
+        for name in ("root", "commands"):
+            if (folder / name).is_symlink():
+                message = _("{path} is a link, which may lead out of the recording; put the folder itself there.")
+                raise WizardError(message.format(path=folder / name), ExitCode.USAGE)
         self._root = folder / "root" if (folder / "root").is_dir() else folder
         self._commands = folder / "commands"
         self.environment: Mapping[str, str] = _read_environment(folder / "environment.json")
@@ -95,26 +109,26 @@ class RecordedHost:
     def read(self, path: str, limit: int = 1 << 20) -> str | None:
         try:
             return read_file(self._inside(path), limit)
-        except OSError:
+        except (OSError, ValueError):
             return None
 
     def list(self, path: str) -> tuple[str, ...]:
         try:
             return tuple(sorted(os.listdir(self._inside(path))))
-        except OSError:
+        except (OSError, ValueError):
             return ()
 
     def exists(self, path: str) -> bool:
         folder, _slash, name = path.rstrip("/").rpartition("/")
         try:
             return os.path.lexists(self._inside(folder) / name)
-        except OSError:
+        except (OSError, ValueError):
             return False
 
     def resolve(self, path: str) -> str:
         try:
             return "/" + "/".join(self._follow(path))
-        except OSError:
+        except (OSError, ValueError):
             return path
 
     def _inside(self, path: str) -> Path:
@@ -163,7 +177,7 @@ class RecordedHost:
     ) -> Result:
         path = self._commands / command_file(argv)
         output, errors, status = (
-            read_file(path.with_name(path.name + end), MOST_OUTPUT) for end in ("", ".errors", ".status")
+            _own_file(path.with_name(path.name + end), MOST_OUTPUT) for end in ("", ".errors", ".status")
         )
         if output is None and errors is None and status is None:
             return Result(127, errors=f"{argv[0]}: not recorded")
@@ -181,7 +195,7 @@ def _number(status: str | None) -> int:
 
 def _read_environment(path: Path) -> dict[str, str]:
     """The variables of a recording; none where there is no file. Raises WizardError for another shape."""
-    text = read_file(path, 1 << 22)
+    text = _own_file(path, 1 << 22)
     try:
         variables = {} if text is None else json.loads(text)
         return {str(name): str(value) for name, value in variables.items()}
