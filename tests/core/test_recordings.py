@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import bz2
+import contextlib
+import gzip
+import io
+import lzma
 import os
+import random
 import tarfile
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
@@ -136,6 +145,59 @@ def test_a_recording_in_an_archive_is_unpacked(tmp_path: Path) -> None:
     (tmp_path / "scratch").mkdir()
     found = find_recording(tmp_path / "box.tar.gz", tmp_path / "scratch")
     assert RecordedHost(found).read("/etc/hostname") == "box"
+
+
+def member(name: str, kind: bytes = tarfile.REGTYPE, **more: Any) -> tarfile.TarInfo:
+    found = tarfile.TarInfo(name)
+    found.type = kind
+    for field, value in more.items():
+        setattr(found, field, value)
+    return found
+
+
+HOSTILE = {
+    "a file outside": [member("box/../../outside")],
+    "a link outside": [member("box/link", tarfile.SYMTYPE, linkname="../.."), member("box/link/outside")],
+    "an absolute link": [member("box/root", tarfile.SYMTYPE, linkname="/")],
+    "a hard link outside": [member("box/root/shadow", tarfile.LNKTYPE, linkname="/etc/shadow")],
+    "a hard link to nothing": [member("box/root/file", tarfile.LNKTYPE, linkname="box/none")],
+    "a device": [member("box/root/null", tarfile.CHRTYPE)],
+    "a pipe": [member("box/root/pipe", tarfile.FIFOTYPE)],
+    "a file for a folder": [member("box/root/proc/version"), member("box/root/proc")],
+    "folders without end": [member("box/" + "d/" * 1900 + "file")],
+    "a file without end": [member("box/root/file", pax_headers={"size": str(1 << 40)})],
+    "a name without end": [member("box", tarfile.XHDTYPE, size=1 << 40)],
+    "a name that is none": [member("box/root/file", pax_headers={"path": "box/\0"})],
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_archive_is_refused_and_writes_nothing_elsewhere(tmp_path: Path, name: str) -> None:
+    with tarfile.open(tmp_path / "given.tar.gz", "w:gz") as archive:
+        for each in (member("box/root/proc/version"), *HOSTILE[name]):
+            archive.addfile(each)
+    scratch = tmp_path / "folder" / "scratch"
+    scratch.mkdir(parents=True)
+    with pytest.raises(WizardError, match=r"given\.tar\.gz cannot be unpacked") as caught:
+        find_recording(tmp_path / "given.tar.gz", scratch)
+    assert caught.value.exit_code == ExitCode.USAGE
+    assert sorted(path.name for path in tmp_path.rglob("*") if scratch not in path.parents) == [
+        "folder", "given.tar.gz", "scratch",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_an_archive_that_was_damaged_is_refused_or_unpacked(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    plain = io.BytesIO()
+    with tarfile.open(fileobj=plain, mode="w") as archive:
+        text = random.Random(0).randbytes(1 << 15)
+        archive.addfile(member("box/root/proc/version", size=len(text), mtime=10**12), io.BytesIO(text))
+    whole = pack(plain.getvalue())
+    for place in range(0, len(whole), len(whole) // 20):
+        for damaged in (whole[:place], whole[:place] + b"\xff" + whole[place + 1 :]):
+            (tmp_path / "given").write_bytes(damaged)
+            with tempfile.TemporaryDirectory(dir=tmp_path) as scratch, contextlib.suppress(WizardError):
+                assert find_recording(tmp_path / "given", Path(scratch)).is_dir()
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", None])

@@ -15,7 +15,6 @@ import json
 import math
 import os
 import shutil
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
@@ -28,6 +27,9 @@ from mpiwizard.core.i18n import _
 
 _MOST_LINKS = 40  # as in the kernel: more of them are a circle
 _LONGEST_NAME = 180  # characters; file systems allow 255 bytes
+_MOST_UNPACKED = 1 << 27  # bytes of an archive's files; captures hold a few MB in a few thousand files
+_LONGEST_HEADER = 1 << 20  # bytes of what stands before a file in an archive, such as its long name
+_DEEPEST = 100  # folders within each other; Python goes down in them by calling itself
 _DEFAULT_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -63,12 +65,34 @@ def _unpacked(archive: Path, scratch: Path) -> Path:
 
     if not hasattr(tarfile, "data_filter"):  # Python before 3.10.12 and 3.11.4: Debian 12 has 3.11.2
         from backports import tarfile  # type: ignore[no-redef]
+
+    class Header(tarfile.TarInfo):
+        """A header of which tarfile takes no further text into memory than one could need."""
+
+        @classmethod
+        def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Header:
+            header = super().frombuf(buf, encoding, errors)
+            if not (header.isfile() or header.size <= _LONGEST_HEADER):
+                raise tarfile.ReadError(_("it holds a name without end"))
+            return header
+
+    room = _MOST_UNPACKED
+
+    def keep(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+        nonlocal room
+        room -= member.size + 4096  # what a file takes at least on most file systems
+        if room < 0 or member.name.count("/") > _DEEPEST:
+            raise tarfile.TarError(_("it holds more than any recording does"))
+        kept: tarfile.TarInfo = tarfile.data_filter(member, folder).replace(mtime=0, deep=False)
+        return kept
+
     try:
-        with tarfile.open(archive) as opened:
-            opened.extractall(scratch, filter="data")
-    except (tarfile.TarError, OSError, EOFError, ValueError, zlib.error) as error:
+        with tarfile.open(archive, tarinfo=Header) as opened:
+            opened.extractall(scratch, filter=keep)
+    except Exception as error:  # of many kinds: tarfile hands on what its decompressors and the system raise
         message = _("{path} cannot be unpacked as a recording ({reason}); give a folder or another archive.")
-        raise WizardError(message.format(path=archive, reason=error), ExitCode.USAGE) from None
+        reason = (str(error).splitlines() or [type(error).__name__])[0].rstrip(":")
+        raise WizardError(message.format(path=archive, reason=reason), ExitCode.USAGE) from None
     tops = list(scratch.iterdir())
     return tops[0] if len(tops) == 1 else scratch
 
