@@ -35,3 +35,8 @@ def test_nothing_within_reach_is_a_problem() -> None:
 def test_an_archive_nobody_named_is_no_fault() -> None:
     fact = next(fact for fact in source_facts((DISTRO,)) if fact.id == "source.archive")
     assert (fact.value, fact.state) == (None, "info")
+
+
+def test_offline_the_way_out_is_to_leave_that_out() -> None:
+    fact = {fact.id: fact for fact in source_facts((), offline=True)}["sources.any"]
+    assert fact.action.startswith("Leave out --offline")

@@ -80,11 +80,15 @@ def source_facts(answer: tuple[Availability, ...], offline: bool = False) -> Ite
         "ok" if reachable else "problem",
         see_yourself="mpiwizard plan",
         meaning="" if reachable else _("There is nothing to build from."),
-        action=""
-        if reachable
-        else _("Fetch an archive of Open MPI elsewhere and name it with --archive FILE, or set HTTPS_PROXY."),
+        action="" if reachable else _without_sources(offline),
         rests_on=tuple(f"source.{kind}" for kind in KINDS),
     )
+
+
+def _without_sources(offline: bool) -> str:
+    if offline:
+        return _("Leave out --offline, or name an archive of Open MPI with --archive FILE.")
+    return _("Fetch an archive of Open MPI elsewhere and name it with --archive FILE, or set HTTPS_PROXY.")
 
 
 def _source_fact(availability: Availability, offline: bool) -> Fact:
