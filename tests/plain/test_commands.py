@@ -291,6 +291,12 @@ def assert_gone(pid: str) -> None:
         time.sleep(0.02)
 
 
+def _hear_signals() -> None:
+    """Tests behind nohup, or in the background of a script, have these ignored, which is not the point."""
+    for number in (signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("numbers", [(signal.SIGTERM,), (signal.SIGHUP,), (signal.SIGINT, signal.SIGINT)])
 def test_signals_end_what_a_command_started(tmp_path: Path, numbers: tuple[signal.Signals, ...]) -> None:
     """The MPI here hangs and ignores SIGTERM; its process must not outlive the command."""
@@ -302,7 +308,7 @@ def test_signals_end_what_a_command_started(tmp_path: Path, numbers: tuple[signa
         [sys.executable, "-m", "mpiwizard", "validate", "--prefix", str(tmp_path / "mpi")],
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(TUI), "XDG_CACHE_HOME": str(tmp_path / "cache")},
-        preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL),  # nohup around the tests is not the point
+        preexec_fn=_hear_signals,
     )
     give_up = time.monotonic() + 20
     while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
