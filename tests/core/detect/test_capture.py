@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import json
 import tarfile
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,26 @@ def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:
         capture(context_of(box(tmp_path / "box", {"/proc/version": "Linux"})), tmp_path / "out.tar.gz")
     assert caught.value.exit_code == ExitCode.USAGE
     assert (tmp_path / "out.tar.gz").read_text() == "mine"
+
+
+def test_a_capture_that_is_interrupted_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_given: object, **_more: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tarfile.TarFile, "add", interrupted)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with pytest.raises(KeyboardInterrupt):
+        capture(context_of(box(tmp_path / "box", {"/proc/version": "Linux"})), tmp_path / "out.tar.gz")
+    assert not (tmp_path / "out.tar.gz").exists()
+    assert list((tmp_path / "temporary").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [".tar.gz", ".hidden", "box"])
+def test_whatever_an_archive_is_called_it_is_replayed(tmp_path: Path, name: str) -> None:
+    (tmp_path / "out").mkdir()
+    capture(context_of(box(tmp_path / "box", {"/proc/sys/kernel/osrelease": "6.1.0"})), tmp_path / "out" / name)
+    assert replay(tmp_path / "out" / name, tmp_path / "scratch").value("kernel.release") == "6.1.0"
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:

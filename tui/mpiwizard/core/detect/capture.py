@@ -198,10 +198,13 @@ def _pack(folder: Path, target: Path) -> None:
         return member
 
     try:
-        with tarfile.open(target, "x:gz") as archive:
-            archive.add(folder, target.name.partition(".")[0], filter=anonymous)
+        with target.open("xb") as file:
+            try:
+                with tarfile.open(fileobj=file, mode="w:gz") as archive:
+                    archive.add(folder, target.name.partition(".")[0] or "recording", filter=anonymous)
+            except BaseException:  # also Ctrl-C: half an archive is worse than none
+                target.unlink(missing_ok=True)
+                raise
     except OSError as error:
-        if not isinstance(error, FileExistsError):
-            target.unlink(missing_ok=True)
         message = _("{path} cannot be written ({reason}); name another file with -o.")
         raise WizardError(message.format(path=target, reason=error.strerror or error), ExitCode.USAGE) from None
