@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import shutil
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -45,9 +48,17 @@ def unpacked(archive: Path) -> str:
     return "\n".join(parts)
 
 
-def told(fact: Fact) -> tuple[str, str, str]:
-    """What must be the same although names and addresses are others: id, state, and kind of value."""
-    return fact.id, fact.state, type(fact.value).__name__
+def told(fact: Fact) -> tuple[str, str, object]:
+    """What must be the same although names and addresses are others: id, state, and value but for its texts."""
+    return fact.id, fact.state, shape(fact.value)
+
+
+def shape(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: shape(part) for name, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [shape(part) for part in value]
+    return str if isinstance(value, str) else value
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -134,6 +145,111 @@ def test_nothing_that_names_somebody_is_in_a_capture(tmp_path: Path) -> None:
     assert include.prefixlen == 24 and include.is_private
 
 
+WORDY_BOX = {  # where names stand that nobody looks for them
+    "/proc/sys/kernel/hostname": "radium42.polonium.example.org\n",
+    "/etc/hosts": (
+        "127.0.0.1 localhost # written by becquerel\n127.0.1.1 radium42.polonium.example.org radium42\n"
+        "10.9.8.7 filer01 f2 f3 f4 f5 f6 f7 archive44\n"
+    ),
+    "/etc/resolv.conf": "search polonium.example.org\n",
+    "/etc/passwd": (
+        "root:x:0:0::/root:\nmarie:x:1000:1000::/home/marie:\npierre:x:1001:1001:P C:/home/pierre:\nx1:x:9:9::/:\n"
+    ),
+    "/proc/self/status": "Uid:\t1000\t1000\t1000\t1000\nCpus_allowed_list:\t0\n",
+    "/proc/1/cgroup": "1:cpu:/kubepods/burstable/pod8a9b1c2d_1234_5678_9abc_def012345678/x\n2:x:/lxc/webbox/y\n",
+    "/proc/self/mountinfo": (
+        "1 0 8:1 / / rw - ext4 /dev/mapper/group-marie rw\n"
+        "2 1 0:40 / /home rw - nfs4 archive44:/export/dept7 rw,addr=10.9.8.7\n"
+        "3 1 0:41 / /mnt/share rw - cifs //storage9/secrets rw,username=lovelace,domain=ACME\n"
+        "4 1 8:9 / /media/marie/STICK8 rw - vfat /dev/sdb1 rw\n"
+    ),
+    "/proc/net/route": "Iface\tDestination\tGateway\nenx0242ac110099\t00000000\t0101A8C0\n",
+    "/sys/class/net/enx0242ac110099/type": "1\n",
+    "/home/marie/.openmpi/mca-params.conf": "# of becquerel@lab.example.com\nbtl = tcp\nsome_password = hunter22\n",
+    "/home/marie/.conda/environments.txt": "/home/lovelace/miniconda3/envs/sim\n",
+    "/apps/modules/openmpi/4.1.lua": (
+        'help([[ Ask Becquerel ]])\nprepend_path("PATH", "/apps/openmpi/bin")\nsetenv("LICENSE", "27000@becquerel")\n'
+    ),
+    "/apps/openmpi/bin/mpirun": "",
+    "/run/nodes": "knot17.polonium\nknot17.polonium\nknot18.polonium\n",
+    "/home/marie/.local/state/mpiwizard/runs/1/plan.json": '{"prefix": "/home/marie/mpi", "why": "becquerel"}',
+}  # fmt: skip
+WORDY_ENVIRONMENT = {
+    "HOME": "/home/marie",
+    "USER": "marie",
+    "PATH": "/home/pierre/bin:/usr/local/bin:/usr/bin",
+    "MODULEPATH": "/apps/modules",
+    "PBS_JOBID": "17.knot1.polonium",
+    "PBS_NODEFILE": "/run/nodes",
+    "PBS_JOBNAME": "becquerel",
+    "LSB_HOSTS": "knot19 knot20 knot20",
+    "SLURM_JOB_NAME": "becquerel",
+    "SLURM_SUBMIT_HOST": "knot21.cluster.local",
+    "OMPI_MCA_orte_hnp_uri": "1;tcp://198.51.100.3:77",
+    "MPI_CONTACT": "becquerel",
+    "FI_SOMETHING": "https://becquerel.example.com/",
+    "NCCL_SOCKET_IFNAME": "enx0242ac110099",
+    "UCX_NOTE": "ip-10-9-8-7",
+}
+
+
+def test_names_are_found_wherever_they_stand(tmp_path: Path) -> None:
+    commands = {
+        "ip -json addr": {"output": '[{"ifname": "enx0242ac110099", "ifalias": "becquerel", "addr_info": []}]'},
+        "df -P -k /home/marie": {"output": "Filesystem\narchive44:/export/dept7 1000 5 995 1% /home\n"},
+        "lscpu": {"errors": "lscpu: RADIUM42 is not known to pierre"},
+    }
+    host = box(tmp_path / "box", WORDY_BOX, commands, WORDY_ENVIRONMENT)
+    kept = capture(context_of(host), tmp_path / "out.tar.gz")
+    everything = unpacked(tmp_path / "out.tar.gz").lower()
+    names = ("radium42", "polonium", "becquerel", "filer01", "archive44", "marie", "pierre", "lovelace", "dept7",
+             "storage9", "secrets", "acme", "stick8", "webbox", "knot", "8a9b1c2d", "0242ac110099", "10.9.8.7",
+             "10-9-8-7", "198.51.100.3", "hunter22")  # fmt: skip
+    assert [name for name in names if name in everything] == []
+    again = replay(tmp_path / "out.tar.gz", tmp_path / "scratch")
+    assert [told(fact) for fact in again.facts] == [told(fact) for fact in kept.machine.facts]
+    assert again.value("environment.scheduler")["nodes"] == 2
+
+
+WORDS = ("node1", "box.home", "dev.local", "usr", "login.cluster.lan", "ip-10-0-0-9.ec2.internal")
+
+
+@pytest.mark.parametrize("name", WORDS)
+def test_names_that_are_words_of_systems_do_no_damage(tmp_path: Path, name: str) -> None:
+    user = name.partition(".")[0]
+    variables = {**RecordedHost(MACHINES / "ec2-efa").environment, "USER": user, "SLURM_SUBMIT_HOST": name}
+    (tmp_path / "box").mkdir()
+    for part in ("root", "commands"):
+        shutil.copytree(MACHINES / "ec2-efa" / part, tmp_path / "box" / part, symlinks=True)
+    (tmp_path / "box" / "root/proc/sys/kernel/hostname").write_text(name + "\n")
+    (tmp_path / "box" / "root/etc/hosts").write_text(f"127.0.0.1 localhost\n127.0.1.1 {name} {user}\n")
+    (tmp_path / "box" / "environment.json").write_text(json.dumps(variables))
+    kept = capture(context_of(RecordedHost(tmp_path / "box")), tmp_path / "out.tar.gz")
+    again = replay(tmp_path / "out.tar.gz", tmp_path / "scratch")
+    assert [told(fact) for fact in again.facts] == [told(fact) for fact in kept.machine.facts]
+    assert again.headline == kept.machine.headline
+
+
+class Asked(dict[str, str]):
+    """An environment that remembers which variables it was asked for."""
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        super().__init__(variables)
+        self.names: set[str] = set()
+
+    def get(self, name: str, otherwise: Any = None) -> Any:
+        self.names.add(name)
+        return super().get(name, otherwise)
+
+
+def test_every_variable_that_detection_asks_for_is_kept() -> None:
+    for name in ("login-node", "kubernetes", "conda-user", "slurm-job"):
+        host = RecordedHost(MACHINES / name)
+        host.environment = asked = Asked(host.environment)
+        detect(context_of(host), Wishes())
+        assert asked.names - kept_variables(dict.fromkeys(asked.names, ""), Masks([], [], b"key")).keys() == set()
+
+
 def test_versions_are_no_addresses() -> None:
     masks = Masks([], [], b"key")
     for text in ("5.15.153.1-microsoft-standard-WSL2", "gcc (GCC) 13.2.1 20240912", "Open MPI v4.1.4", "std::vector"):
@@ -187,7 +303,8 @@ def test_no_address_comes_through_but_those_that_tell_nothing(found: list[ipaddr
 
 def test_only_variables_that_detection_looks_at_are_kept() -> None:
     variables = {"PATH": "/usr/bin", "EDITOR": "vi", "FI_PROVIDER": "efa", "FI_AUTH_KEY": "x", "GITHUB_TOKEN": "x"}
-    assert set(kept_variables(variables, Masks([], [], b"key"))) == {"PATH", "FI_PROVIDER"}
+    kept = kept_variables(variables, Masks([], [], b"key"))
+    assert kept == {"PATH": "/usr/bin", "FI_PROVIDER": "efa", "FI_AUTH_KEY": "REPLACED"}
 
 
 def test_a_file_that_is_there_is_not_overwritten(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from mpiwizard.core.context import Context, Wishes
 from mpiwizard.core.detect.kernel import cma_command
 from mpiwizard.core.detect.masks import HOST_FILES, Masks
 from mpiwizard.core.detect.model import Machine
+from mpiwizard.core.detect.pruning import Interest
 from mpiwizard.core.detect.survey import survey_machine
 from mpiwizard.core.detect.virtualisation import cpuid_command
 from mpiwizard.core.errors import ExitCode, WizardError
@@ -26,17 +27,28 @@ from mpiwizard.core.i18n import _
 from mpiwizard.core.recordings import RecordingWriter, RememberingHost
 
 _LONGEST = 1 << 18  # characters of a file or an output that are kept
-_VARIABLES = re.compile(
-    r"PATH|HOME|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TERM|SHELL|TMPDIR|TEMP|TMP|container|CC|CXX|FC|F77|CFLAGS|"
+_VARIABLES = re.compile(  # that detection looks at
+    r"PATH|HOME|PWD|USER|LOGNAME|LANG|LANGUAGE|LC_\w+|TERM|SHELL|TMPDIR|TEMP|TMP|container|CC|CXX|FC|F77|CFLAGS|"
     r"CXXFLAGS|LDFLAGS|CPPFLAGS|LD_LIBRARY_PATH|LD_PRELOAD|LD_AUDIT|MPIEXEC_TIMEOUT|LIBRARY_PATH|CPATH|"
-    r"PKG_CONFIG_PATH|PYTHONPATH|VIRTUAL_ENV|CONDA_\w+|MODULE\w*|LOADEDMODULES|LMOD_\w+|"
+    r"PKG_CONFIG_PATH|PYTHONPATH|VIRTUAL_ENV|CONDA_PREFIX|MAMBA_ROOT_PREFIX|SPACK_ROOT|MODULEPATH|HPCX_\w+|"
     r"XDG_(?:STATE|CACHE|CONFIG)_HOME|"
-    r"(?:OMPI|OPAL|ORTE|PMIX|PRTE|PMI|UCX|FI|RDMAV|HWLOC|HYDRA|MPI|I_MPI|MPICH|MV2|NCCL|OMP|KMP)_\w+|SLURM_\w+|"
-    r"PBS_\w+|LSB_\w+|LSF_\w+|SGE_\w+|PE_HOSTFILE|NSLOTS|JOB_ID|FLUX_\w+|COBALT_\w+|WSL\w*|"
-    r"KUBERNETES_SERVICE_HOST|APPTAINER_\w+|SINGULARITY_\w+|CI|GITHUB_ACTIONS|GITLAB_CI"
+    r"(?:OMPI|OPAL|ORTE|PMIX|PRTE|PMI|UCX|FI|RDMAV|HWLOC|HYDRA|MPI|I_MPI|MPICH|MV2|NCCL|OMP|KMP)_\w+|"
+    r"SLURM_(?:JOB_?ID|STEP_ID|JOB_NUM_NODES|NNODES|NTASKS|NPROCS|JOB_CPUS_PER_NODE|TASKS_PER_NODE)|"
+    r"PBS_(?:JOBID|NODEFILE|ENVIRONMENT)|LSB_(?:JOBID|HOSTS|MCPU_HOSTS)|SGE_ROOT|PE_HOSTFILE|NSLOTS|JOB_ID|"
+    r"FLUX_JOB_\w+|WSL_DISTRO_NAME|KUBERNETES_SERVICE_HOST|HOSTNAME|(?:APPTAINER|SINGULARITY)_NAME"
 )
-_SECRET_NAME = re.compile(r"TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|_KEY\b|AUTH|ACCOUNT|COOKIE|JWT", re.I)
-_HOST_VARIABLES = re.compile(r"NODELIST|HOSTS?$|HOSTNAME|NODENAME|NODEFILE|_O_HOST|TOPOLOGY_ADDR$|SUBMIT_HOST|WORKDIR")
+_SECRET_NAME = re.compile(
+    r"TOKEN|SECRET|PASS(?!IVE)|CREDENTIAL|PRIVATE|KEY(?:_|$)|AUTH|ACCOUNT|COOKIE|JWT|LICENSE|_URI|CONTACT|MAIL", re.I
+)
+_HOST_VARIABLES = re.compile(
+    r"NODELIST|HOSTS?$|HOSTNAME|NODENAME|NODEFILE|_O_HOST|TOPOLOGY_ADDR$|PBS_JOBID|PBS_SERVER|CLUSTER"
+)
+_USER_VARIABLES = re.compile(r"USER$|USERNAME$|LOGNAME$")
+_HOMES = re.compile(  # names of users in paths, those of Windows with blanks, and in the output of ompi_info
+    r"(?:/home/|(?m:^(?:config|build):user:))([^/:\s\"',;)]+)|/Users/([^/:\n\"]+)"
+)
+_URL = re.compile(r"(?<=://)[^\s\"',;]+")
+_HOST_LISTS = ("PBS_NODEFILE", "PE_HOSTFILE")  # variables that name a file with a host at the beginning of each line
 
 
 class Kept(Struct, frozen=True):
@@ -60,11 +72,12 @@ def capture(context: Context, target: Path, key: bytes | None = None) -> Kept:
         raise WizardError(message.format(path=target), ExitCode.USAGE)
     host = RememberingHost(context.host)
     machine = survey_machine(context, Wishes(), None, host=host)
-    masks = masks_for(host, key or secrets.token_bytes(32))
+    answers = host.answers()  # what is asked further on is for the masks alone
+    masks = masks_for(context.host, answers, key or secrets.token_bytes(32))
     with tempfile.TemporaryDirectory(prefix="mpiwizard-capture-") as scratch:
         folder = Path(scratch) / "recording"
         folder.mkdir()
-        kept = _write(folder, host, masks)
+        kept = _write(folder, host, answers, masks)
         about = {
             "schema": 1,
             "mpiwizard": __version__,
@@ -78,62 +91,94 @@ def capture(context: Context, target: Path, key: bytes | None = None) -> Kept:
     return Kept(str(target), files, commands, variables, replaced, machine)
 
 
-def masks_for(host: RememberingHost, key: bytes) -> Masks:
+Answers = Mapping[tuple[Any, ...], Any]
+
+
+def masks_for(host: Host, answers: Answers, key: bytes) -> Masks:
     """Masks that know the names and addresses of a box that was asked."""
-    hosts, users = set(_host_names(host)), set(_user_names(host))
-    masks = Masks(hosts, users, key)
-    for question, answer in host.answers().items():
-        if question[0] == "read" and question[1] in ("/proc/net/fib_trie", "/etc/resolv.conf"):
+    texts = list(_texts(host, answers))
+    own = {part for path in HOST_FILES if (name := (host.read(path) or "").strip()) for part in _with_domain(name)}
+    own_users = set(_own_users(host))
+    words = {str(word) for question in answers for word in question[1:]}
+    interest = Interest(frozenset(own), frozenset(own_users), frozenset(word for word in words if word[:1] == "/"))
+    homes = {name for text in texts for found in _HOMES.findall(text) for name in found}
+    masks = Masks(own | set(_host_names(host, texts)), own_users | set(_other_users(host)) | homes, key, interest)
+    for question, answer in answers.items():
+        if question[0] == "read" and question[1] == "/proc/net/fib_trie":
             masks.know_addresses(answer or "")
         elif question[:2] == ("run", "ip"):
             masks.know_addresses(answer.output)
+    masks.know_addresses(host.read("/etc/resolv.conf") or "")
     return masks
 
 
-def _host_names(host: Host) -> Iterator[str]:
-    for path in HOST_FILES:
-        name = (host.read(path) or "").strip()
-        yield from (name, name.partition(".")[0], name.partition(".")[2])
+def _texts(host: Host, answers: Answers) -> Iterator[str]:
+    """All that a recording might hold."""
+    yield from host.environment.values()
+    for (kind, *words), answer in answers.items():
+        yield from map(str, words)
+        if kind == "run":
+            yield from (answer.output, answer.errors)
+        elif isinstance(answer, str):
+            yield answer
+
+
+def _with_domain(name: str) -> Iterator[str]:
+    """A host's name with its parts, each of which may stand alone."""
+    yield name
+    yield from name.split(".")
+    if "." in (domain := name.partition(".")[2]):
+        yield domain
+
+
+def _host_names(host: Host, texts: list[str]) -> Iterator[str]:
+    environment = host.environment
     for line in (host.read("/etc/hosts") or "").splitlines():
-        address, *names = line.partition("#")[0].split()[:8] or [""]
-        if address in ("", "::1", "ff02::1", "ff02::2", "fe00::0", "ff00::0"):
-            continue
-        for name in names:
-            if not name.startswith(("localhost", "ip6-")):
-                yield from (name, name.partition(".")[0])
+        address, *names = line.partition("#")[0].split() or [""]
+        if address not in ("::1", "ff02::1", "ff02::2", "fe00::0", "ff00::0"):
+            for name in names:
+                yield from _with_domain(name)
     for line in (host.read("/etc/resolv.conf") or "").splitlines():
         if line.startswith(("search ", "domain ")):
-            yield from (name for name in line.split()[1:] if "." in name)
-    for name, value in host.environment.items():
-        if _HOST_VARIABLES.search(name):
-            yield from re.findall(r"[A-Za-z][\w-]*\w(?=\[|,|\.|$)", value.partition("/")[0])
+            for name in line.split()[1:]:
+                yield from _with_domain(name)
+    lists = [value for name, value in environment.items() if _HOST_VARIABLES.search(name) and "/" not in value]
+    for variable in _HOST_LISTS:
+        lists += re.findall(r"(?m)^\S+", host.read(environment.get(variable, "")) or "")
+    for name in re.findall(r"[A-Za-z][\w.-]*", " ".join(lists)):
+        yield from _with_domain(name)
+    for text in texts:
+        yield from re.findall(r"/lxc(?:\.payload)?[./]([\w-]+)", text)
+        yield from re.findall(r"(?m)^(?:config|build):host:([\w-]+)", text)  # of ompi_info
 
 
-def _user_names(host: Host) -> Iterator[str]:
-    environment = host.environment
-    yield from (environment.get("USER", ""), environment.get("LOGNAME", ""))
+def _own_users(host: Host) -> Iterator[str]:
+    yield from (value for name, value in host.environment.items() if _USER_VARIABLES.search(name))
     found = re.search(r"^Uid:\s+(\d+)", host.read("/proc/self/status") or "", re.MULTILINE)
-    for line in (host.read("/etc/passwd") or "").splitlines():
-        parts = line.split(":")
-        if found and len(parts) > 5 and parts[2] == found[1]:
+    for parts in _accounts(host):
+        if found and parts[2] == found[1]:
             yield parts[0]
             yield parts[4].partition(",")[0]
-    for text in (*environment.values(), *(str(word) for question in _questions(host) for word in question)):
-        yield from re.findall(r"/home/([^/:\s]+)", text)
-        yield from re.findall(r"/Users/([^/:\n]+)", text)  # of Windows, where names may hold blanks
 
 
-def _questions(host: Host) -> Iterator[tuple[Any, ...]]:
-    if isinstance(host, RememberingHost):
-        yield from host.answers()
+def _other_users(host: Host) -> Iterator[str]:
+    """Those of people, whose accounts are numbered from 1000."""
+    for parts in _accounts(host):
+        if parts[2].isdigit() and 1000 <= int(parts[2]) < 60000:
+            yield parts[0]
+            yield parts[4].partition(",")[0]
+
+
+def _accounts(host: Host) -> list[list[str]]:
+    lines = (host.read("/etc/passwd") or "").splitlines()
+    return [parts for parts in (line.split(":") for line in lines) if len(parts) > 5]
 
 
 def _write(
-    folder: Path, host: RememberingHost, masks: Masks
+    folder: Path, host: Host, answers: Answers, masks: Masks
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """All answers as a recording; the files, commands and variables it holds."""
     writer = RecordingWriter(folder)
-    answers = host.answers()
     files: list[str] = []
     commands: list[str] = []
     for (_resolve, path), target in sorted(_of_kind(answers, "resolve"), key=lambda pair: len(pair[0][1])):
@@ -162,7 +207,7 @@ def _write(
     return tuple(files), tuple(commands), tuple(variables)
 
 
-def _present(answers: Mapping[tuple[Any, ...], Any]) -> Iterator[str]:
+def _present(answers: Answers) -> Iterator[str]:
     """Paths that were seen to be there."""
     for (kind, *words), answer in answers.items():
         if kind == "list":
@@ -173,7 +218,7 @@ def _present(answers: Mapping[tuple[Any, ...], Any]) -> Iterator[str]:
             yield answer
 
 
-def _of_kind(answers: Mapping[tuple[Any, ...], Any], kind: str) -> list[tuple[tuple[Any, ...], Any]]:
+def _of_kind(answers: Answers, kind: str) -> list[tuple[tuple[Any, ...], Any]]:
     return [(question, answer) for question, answer in answers.items() if question[0] == kind]
 
 
@@ -183,11 +228,11 @@ def _masked(result: Result, source: str, masks: Masks) -> Result:
 
 
 def kept_variables(environment: Mapping[str, str], masks: Masks) -> dict[str, str]:
-    """The variables detection looks at, without those that hold secrets by their name."""
+    """The variables detection looks at; of those that hold secrets by their name only that they are there."""
     return {
-        name: masks.plain(value)
+        name: "REPLACED" if _SECRET_NAME.search(name) else _URL.sub("REPLACED", masks.plain(value))
         for name, value in sorted(environment.items())
-        if _VARIABLES.fullmatch(name) and not _SECRET_NAME.search(name)
+        if _VARIABLES.fullmatch(name)
     }
 
 

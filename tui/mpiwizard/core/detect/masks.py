@@ -8,20 +8,32 @@ from __future__ import annotations
 
 import hashlib
 import ipaddress
-import json
 import re
 from collections.abc import Iterable
 from functools import partial
 
+from mpiwizard.core.detect.pruning import Interest, prune
+
 HOST_FILES = ("/proc/sys/kernel/hostname", "/etc/hostname")
-GENERIC_HOSTS = frozenset(
-    {"localhost", "ubuntu", "debian", "fedora", "archlinux", "alpine", "linux", "raspberrypi", "penguin", "vm", "host",
-     "docker-desktop", "toolbox", "server", "node", "buildkitsandbox"}
-)  # fmt: skip
-GENERIC_USERS = frozenset(
-    {"root", "ubuntu", "debian", "admin", "ec2-user", "azureuser", "opc", "centos", "rocky", "fedora", "alpine", "pi",
-     "vagrant", "user", "users", "nobody", "runner", "codespace", "vscode", "public", "default", "all users", "mpi"}
-)  # fmt: skip
+_TELL_NOTHING = frozenset(  # many have such names, also with a number; to replace words of systems would do damage
+    """
+    localhost localdomain ubuntu debian fedora archlinux alpine linux raspberrypi penguin host docker-desktop toolbox
+    server node nodes head login compute worker master buildkitsandbox gateway router proxy example invalid
+    com org net edu gov mil int arpa local lan home internal intranet corp domain cluster svc cloud novalocal ec2 test
+    root admin ec2-user azureuser opc centos rocky vagrant user users nobody runner codespace vscode public default
+    all mpi linuxbrew shared guest
+    bin boot dev etc include kernel lib lib32 lib64 libexec log media mnt opt proc run sbin share shm snap software
+    spool src srv sys system tmp usr var apps data scratch work project projects tools modules modulefiles
+    spack conda miniconda3 anaconda3 envs python python3 perl bash make gcc clang cmake build
+    openmpi mpich mpirun mpiexec mpicc pmix prte hwloc libfabric ucx slurm pbs lsf flux
+    aws amazon azure microsoft google gcp alibaba tencent huawei oracle ibm openstack intel amd nvidia mellanox arm
+    docker podman lxc apptainer singularity kubernetes kubepods containerd kvm qemu xen vmware wsl wslg windows
+    eth ib ens eno enp wlan tun tap bond br veth sda nvme mlx tty
+    cpu cpus memory net network link scope family address inet inet6 ether loopback flags type state speed device
+    driver online self status limits version release rdma infiniband class block virtual devices machine slice
+    session service config prefix option path true false none yes max total available true size mode free
+    """.split()  # noqa: SIM905
+) | {"all users"}
 _SIGNS = ("ec2", "googlecloud-", "vmware-")  # beginnings of serial numbers by which a cloud is known
 _PUBLIC_TAGS = ("7783-7084-3265-9085-8269-3286-77", "OracleCloud.com", "HUAWEICLOUD", "No Asset Tag", "Amazon EC2")
 _SERIAL = re.compile(r"/(?:product_serial|product_uuid|board_serial|chassis_serial|machine-id|uuid)$")
@@ -29,18 +41,18 @@ _TAG = re.compile(r"/(?:chassis|board)_asset_tag$")
 _ADDRESS_FILES = re.compile(
     r"^/proc/net/|^/etc/hosts$|^/etc/resolv\.conf$|^/proc/self/mountinfo$|^/etc/exports$|(?:^| )ip (?:-\S+ )*"
 )
-_KEPT_OF_CLOUD_INIT = frozenset(
-    {"cloud_name", "cloud-name", "cloud_id", "cloud-id", "platform", "subplatform", "vmSize", "instance_type",
-     "instance-type", "machineType", "machine-type", "machine_type", "shape", "flavor", "vendor",
-     "instanceType", "commercial_type"}
-)  # fmt: skip
-_UUID = re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b")
+_UUID = re.compile(
+    r"(?:(?<=pod)|(?<![0-9a-zA-Z]))[0-9a-fA-F]{8}(?:[-_][0-9a-fA-F]{4}){3}[-_][0-9a-fA-F]{12}(?![0-9a-zA-Z])"
+)
+_NAMED_MAC = re.compile(r"(?<=\b(?:enx|wlx|wwx))[0-9a-f]{12}\b")  # systemd names devices on USB so
 _LONG_HEX = re.compile(r"\b(?:[0-9a-f]{64}|[0-9a-f]{32})\b")
 _MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}[:-]){5}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")
 _LONG_MAC = re.compile(r"(?<![0-9a-fA-F:])(?:[0-9a-fA-F]{2}:){7,19}[0-9a-fA-F]{2}(?![0-9a-fA-F:])")  # InfiniBand
 _IPV4 = re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.]*\d)")
 _IPV6 = re.compile(r"(?<![\w:.])[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7}(?![\w:])")
+_NAMED_ADDRESS = re.compile(r"(?<=\bip-)\d{1,3}(?:-\d{1,3}){3}\b")  # AWS names hosts so
 _NUMBERS = (
+    (_NAMED_MAC, "addresses"), (_NAMED_ADDRESS, "addresses"),
     (_UUID, "serial numbers"), (_LONG_HEX, "serial numbers"), (_LONG_MAC, "addresses"), (_MAC, "addresses"),
 )  # fmt: skip
 _SECRETS = (
@@ -48,8 +60,18 @@ _SECRETS = (
     re.compile(r"\b(?:ssh-(?:rsa|ed25519|dss)|ecdsa-sha2-\S+) [A-Za-z0-9+/=]{20,}(?: \S+)?"),
     re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     re.compile(r"(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"),
-    re.compile(r"(?i)(?<=password=)[^\s,]+|(?<=passwd=)[^\s,]+|(?<=token=)[^\s,]+|(?<=secret=)[^\s,]+"),
+    re.compile(r"[\w.+-]+@(?:[A-Za-z][\w-]*\.)+[A-Za-z]{2,}\b|\b\d{4,5}@[A-Za-z][\w.-]*"),  # mail, servers of licences
+    re.compile(r"(?i)(?P<before>(?:passw(?:or)?d|token|secret)\s*[=:]\s*)[^\s,\"]+"),
 )
+
+
+_SOURCES = {  # where a file or the output of a program names what is mounted
+    "/proc/self/mountinfo": re.compile(r"(?m)(?<= - )(\S+ )(\S+)"),
+    "/proc/mounts": re.compile(r"(?m)^()(\S+)(?= /)"),
+    "df": re.compile(r"(?m)^()(\S.*?)(?= +\d+ +\d+ +\d+ )"),
+}
+_NAMED_DEVICES = ("/dev/mapper/", "/dev/disk/", "/dev/zvol/")
+NO_INTEREST = Interest()
 
 
 class Masks:
@@ -58,13 +80,15 @@ class Masks:
     `key` makes the replacement of addresses different in each recording.
     """
 
-    def __init__(self, hosts: Iterable[str], users: Iterable[str], key: bytes) -> None:
-        self._key = key
+    def __init__(
+        self, hosts: Iterable[str], users: Iterable[str], key: bytes, interest: Interest = NO_INTEREST
+    ) -> None:
+        self._key, self._interest = key, interest
         self.counts: dict[str, set[str]] = {}
         self._names: list[tuple[re.Pattern[str], str]] = []
         self._own_addresses: set[str] = set()
-        self._servers: dict[str, str] = {}
-        for kind, names in (("host", _distinct(hosts, GENERIC_HOSTS)), ("user", _distinct(users, GENERIC_USERS))):
+        self._sources: dict[str, str] = {}
+        for kind, names in (("host", _distinct(hosts)), ("user", _distinct(users))):
             for number, name in enumerate(names, 1):
                 pattern = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", re.IGNORECASE)
                 self._names.append((pattern, f"{kind}-{number}"))
@@ -75,33 +99,28 @@ class Masks:
 
     def text(self, text: str, source: str) -> str:
         """The text of a file or the output of a command (`source`: its path or words) with all replaced."""
-        if source.endswith("/instance-data.json"):
-            text = _pruned(text)
-        if source.endswith("/environ"):
-            text = "\0".join(word for word in re.split(r"[\0\n]", text) if word.startswith("container="))
-        if source == "/etc/passwd":
-            text = re.sub(r"(?m)^([^:\n]*:[^:\n]*:[^:\n]*:[^:\n]*):[^:\n]*:", r"\1::", text)
+        text = prune(text, source, self._interest)
         if _SERIAL.search(source):
             return self._note("serial numbers", text, _blank_serial(text))
         if _TAG.search(source) and text.strip() and text.strip() not in _PUBLIC_TAGS:
             return self._note("serial numbers", text, re.sub(r"\w", "x", text))
-        if source in HOST_FILES and text.strip().lower() not in GENERIC_HOSTS:
-            return self._note("host names", text, "host-1\n")
         if source == "/proc/cpuinfo":
             text = re.sub(r"(?m)^(Serial\s*:\s*)\w+", r"\g<1>0", text)
         if source == "/proc/net/route":
-            return re.sub(r"\b[0-9A-F]{8}\b", lambda found: self._hex_address(found[0]), text)
-        if source == "/proc/net/if_inet6":
-            return re.sub(r"(?m)^[0-9a-f]{32}", lambda found: self._hex_address6(found[0]), text)
-        if source == "/proc/self/mountinfo":
-            text = self._without_servers(text)
+            text = re.sub(r"\b[0-9A-F]{8}\b", lambda found: self._hex_address(found[0]), text)
+        if source in ("/proc/net/if_inet6", "/proc/net/ipv6_route"):
+            addressed = re.sub(r"\b[0-9a-f]{32}\b", lambda found: self._hex_address6(found[0]), text)
+            return _NAMED_MAC.sub(partial(self._numbered, "addresses"), addressed)
+        if pattern := _SOURCES.get(source.partition(" ")[0]):
+            text = pattern.sub(lambda found: found[1] + self._source(found[2]), text)
         text = re.sub(r"(?m)^((?:config|build):(user|host):).*$", r"\1\2-1", text)  # of ompi_info
+        text = re.sub(r"(?m)^( *(?:Configured by|Configure host|Built by|Built host): ).*$", r"\1REPLACED", text)
         return self.plain(text, everywhere=_ADDRESS_FILES.search(source) is not None)
 
     def plain(self, text: str, everywhere: bool = False) -> str:
         """A path, a variable or any other text; `everywhere` takes all that looks like an IPv4 address for one."""
         for secret in _SECRETS:
-            text = secret.sub(lambda found: self._note("keys and passwords", found[0], "REPLACED"), text)
+            text = secret.sub(self._secret, text)
         for pattern, name in self._names:
             kind = f"{name.partition('-')[0]} names"
             text = pattern.sub(partial(self._named, kind, name), text)
@@ -112,6 +131,9 @@ class Masks:
 
     def _named(self, kind: str, name: str, found: re.Match[str]) -> str:
         return self._note(kind, found[0], name)
+
+    def _secret(self, found: re.Match[str]) -> str:
+        return self._note("keys and passwords", found[0], found.groupdict().get("before", "") + "REPLACED")
 
     def _numbered(self, kind: str, found: re.Match[str]) -> str:
         return self._note(kind, found[0], self._scrambled(found[0]))
@@ -188,44 +210,33 @@ class Masks:
         digest = iter(hashlib.blake2b(text.lower().encode(), key=self._key, digest_size=64).hexdigest() * 2)
         return "".join(next(digest) if character.isalnum() else character for character in text)
 
-    def _without_servers(self, text: str) -> str:
-        """File servers are named by numbers."""
+    def _source(self, source: str) -> str:
+        """What is mounted, by a number where it names a server, a folder on it, or a volume somebody gave a name."""
+        if source.startswith("//"):
+            shape = "//server-{}/share"
+        elif source.startswith(_NAMED_DEVICES):
+            shape = "/dev/volume-{}"
+        elif re.search(r"[:@]", source) and source[1:2] != ":":  # but not a drive of Windows
+            shape = "server-{}:/share"
+        elif "/" in source and not source.startswith("/"):
+            shape = "pool-{}/volume"
+        else:
+            return source
+        name = self._sources.setdefault(source, shape.format(len(self._sources) + 1))
+        return self._note("mounted things", source, name)
 
-        def rename(found: re.Match[str]) -> str:
-            name = self._servers.setdefault(found["name"], f"server-{len(self._servers) + 1}")
-            return found["before"] + self._note("host names", found["name"], name) + found["after"]
 
-        text = re.sub(r"(?m)(?P<before> - \S+ )(?P<name>[A-Za-z][\w.-]+)(?P<after>:/)", rename, text)
-        return re.sub(r"(?m)(?P<before> - \S+ //)(?P<name>[A-Za-z][\w.-]+)(?P<after>/)", rename, text)
-
-
-def _distinct(names: Iterable[str], generic: frozenset[str]) -> list[str]:
+def _distinct(names: Iterable[str]) -> list[str]:
     """Names that tell whose they are, the longest first, since one may hold another."""
-    kept = {name for name in names if len(name) > 1 and name.lower() not in generic}
+    kept = {name for name in names if len(name) > 2 and not _tells_nothing(name.lower())}
     return sorted(kept, key=lambda name: (-len(name), name))
+
+
+def _tells_nothing(name: str) -> bool:
+    word = name.rstrip("0123456789-_")
+    return not word or word in _TELL_NOTHING or name in _TELL_NOTHING
 
 
 def _blank_serial(text: str) -> str:
     kept = next((len(sign) for sign in _SIGNS if text.lower().startswith(sign)), 0)
     return text[:kept] + re.sub(r"[0-9A-Za-z]", "0", text[kept:])
-
-
-def _pruned(text: str) -> str:
-    """cloud-init's data without all that names somebody: only what tells the cloud and the type."""
-    try:
-        kept = _prune(json.loads(text))
-    except (ValueError, RecursionError):
-        return ""
-    return json.dumps(kept, indent=1)
-
-
-def _prune(value: object) -> object:
-    if isinstance(value, dict):
-        branches = {name: _prune(part) if isinstance(part, dict) else part for name, part in value.items()}
-        return {
-            name: part
-            for name, part in branches.items()
-            if (isinstance(part, dict) and part) or (name in _KEPT_OF_CLOUD_INIT and isinstance(part, str))
-        }
-    return value
-
