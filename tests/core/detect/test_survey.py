@@ -59,11 +59,11 @@ def test_facts_are_heard_as_they_come_and_stand_in_their_order(tmp_path: Path) -
 def test_a_probe_sees_the_facts_it_needs_and_no_others(tmp_path: Path) -> None:
     def read(survey: Survey) -> Iterator[Fact]:
         seen = [survey.found.value(fact_id) for fact_id in ("cpu.model", "cpu.online")]
-        yield make_fact("cpu.usable", seen, "")
+        yield make_fact("cpu.hybrid", seen, "")
 
-    needing = Probe(("cpu.usable",), read, ("cpu.model",))
+    needing = Probe(("cpu.hybrid",), read, ("cpu.model",))
     machine = survey(tmp_path, needing, tells("cpu.online", 3), tells("cpu.model", "x", after=0.1))
-    assert machine.value("cpu.usable") == ["x", None]
+    assert machine.value("cpu.hybrid") == ["x", None]
 
 
 def test_a_probe_that_hangs_costs_only_what_it_did_not_tell(tmp_path: Path) -> None:
