@@ -41,10 +41,10 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
         super_options = right[2] if len(right) > 2 else ""
         mounts.append(
             Mount(
-                _unescape(left[3]),
-                _unescape(left[4]),
+                unescape(left[3]),
+                unescape(left[4]),
                 right[0],
-                _unescape(right[1]),
+                unescape(right[1]),
                 frozenset(left[5].split(",")),
                 frozenset(super_options.split(",")),
             )
@@ -52,7 +52,7 @@ def parse_mountinfo(text: str) -> tuple[Mount, ...]:
     return tuple(mounts)
 
 
-def _unescape(text: str) -> str:
+def unescape(text: str) -> str:
     """Blanks and the like are written as three octal digits."""
     return re.sub(r"\\([0-3][0-7]{2})", lambda match: chr(int(match[1], 8)), text)
 

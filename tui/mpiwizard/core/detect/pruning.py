@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 
 from msgspec import Struct
 
-from mpiwizard.core.detect.mounts import NETWORK_TYPES, WINDOWS_TYPES, is_below
+from mpiwizard.core.detect.mounts import NETWORK_TYPES, WINDOWS_TYPES, is_below, unescape
 
 _KEPT_OF_CLOUD_INIT = frozenset(
     {"cloud_name", "cloud-name", "cloud_id", "cloud-id", "platform", "subplatform", "vmSize", "instance_type",
@@ -71,7 +71,7 @@ def _matters(line: str, paths: Collection[str]) -> bool:
     foreign = kind in NETWORK_TYPES or kind.startswith(("fuse.", "zfs", "autofs")) or source.startswith("/dev/")
     if kind in WINDOWS_TYPES or not foreign or _OF_THE_SYSTEM.match(place):
         return True
-    return any(is_below(path, place) for path in paths)
+    return any(is_below(path, unescape(place)) for path in paths)
 
 
 def _without_options(line: str) -> str:
