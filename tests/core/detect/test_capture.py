@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import random
 import shutil
 import tarfile
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -209,6 +211,21 @@ def test_names_are_found_wherever_they_stand(tmp_path: Path) -> None:
     again = replay(tmp_path / "out.tar.gz", tmp_path / "scratch")
     assert [told(fact) for fact in again.facts] == [told(fact) for fact in kept.machine.facts]
     assert again.value("environment.scheduler")["nodes"] == 2
+
+
+@pytest.mark.parametrize("kind", ["advertisers", "bytes"])
+def test_names_without_number_do_not_keep_a_capture_from_ending(tmp_path: Path, kind: str) -> None:
+    many = "".join(f"0.0.0.0 ads{number}.tracker{number}.example.com\n" for number in range(20_000))
+    places = ["/etc/hosts", "/etc/passwd"]
+    if kind == "bytes":
+        places.append("/proc/cpuinfo")
+        many = random.Random(0).randbytes(1 << 20).decode("utf-8", "replace")
+    files = {**SECRET_BOX, **{path: SECRET_BOX[path] + many for path in places}}
+    begin = time.monotonic()
+    capture(context_of(box(tmp_path / "box", files)), tmp_path / "out.tar.gz")
+    assert time.monotonic() - begin < 8
+    everything = unpacked(tmp_path / "out.tar.gz")
+    assert not [secret for secret in ("curie", "tracker7", "203.0.113.77") if secret in everything]
 
 
 WORDS = ("node1", "box.home", "dev.local", "usr", "login.cluster.lan", "ip-10-0-0-9.ec2.internal")

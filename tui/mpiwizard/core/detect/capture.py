@@ -7,7 +7,7 @@ import re
 import secrets
 import tarfile
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,7 @@ _USER_VARIABLES = re.compile(r"USER$|USERNAME$|LOGNAME$")
 _HOMES = re.compile(  # names of users in paths, those of Windows with blanks, and in the output of ompi_info
     r"(?:/home/|(?m:^(?:config|build):user:))([^/:\s\"',;)]+)|/Users/([^/:\n\"]+)"
 )
+_WORDS = re.compile(r"[a-z0-9]+")
 _URL = re.compile(r"(?<=://)[^\s\"',;]+")
 _HOST_LISTS = ("PBS_NODEFILE", "PE_HOSTFILE")  # variables that name a file with a host at the beginning of each line
 
@@ -101,8 +102,9 @@ def masks_for(host: Host, answers: Answers, key: bytes) -> Masks:
     own_users = set(_own_users(host))
     words = {str(word) for question in answers for word in question[1:]}
     interest = Interest(frozenset(own), frozenset(own_users), frozenset(word for word in words if word[:1] == "/"))
+    others = set(_occurring(_host_names(host, texts), texts))
     homes = {name for text in texts for found in _HOMES.findall(text) for name in found}
-    masks = Masks(own | set(_host_names(host, texts)), own_users | set(_other_users(host)) | homes, key, interest)
+    masks = Masks(own | others, own_users | homes | set(_occurring(_other_users(host), texts)), key, interest)
     for question, answer in answers.items():
         if question[0] == "read" and question[1] == "/proc/net/fib_trie":
             masks.know_addresses(answer or "")
@@ -112,14 +114,20 @@ def masks_for(host: Host, answers: Answers, key: bytes) -> Masks:
     return masks
 
 
+def _occurring(names: Iterable[str], texts: Iterable[str]) -> Iterator[str]:
+    """Those of many names that may be in a text: /etc/hosts can name all servers that show advertisements."""
+    words = {word for text in texts for word in _WORDS.findall(text.lower())}
+    return (name for name in set(names) if "\ufffd" not in name and words.issuperset(_WORDS.findall(name.lower())))
+
+
 def _texts(host: Host, answers: Answers) -> Iterator[str]:
-    """All that a recording might hold."""
+    """All that a recording might hold; of names and accounts, which are many, it holds only our own."""
     yield from host.environment.values()
     for (kind, *words), answer in answers.items():
         yield from map(str, words)
         if kind == "run":
             yield from (answer.output, answer.errors)
-        elif isinstance(answer, str):
+        elif isinstance(answer, str) and words[0] not in ("/etc/hosts", "/etc/passwd"):
             yield answer
 
 

@@ -85,13 +85,13 @@ class Masks:
     ) -> None:
         self._key, self._interest = key, interest
         self.counts: dict[str, set[str]] = {}
-        self._names: list[tuple[re.Pattern[str], str]] = []
+        self._names: list[tuple[str, re.Pattern[str], str]] = []
         self._own_addresses: set[str] = set()
         self._sources: dict[str, str] = {}
         for kind, names in (("host", _distinct(hosts)), ("user", _distinct(users))):
             for number, name in enumerate(names, 1):
                 pattern = re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", re.IGNORECASE)
-                self._names.append((pattern, f"{kind}-{number}"))
+                self._names.append((name.lower(), pattern, f"{kind}-{number}"))
 
     def know_addresses(self, text: str) -> None:
         """Addresses that are surely addresses, whatever else looks like one."""
@@ -121,7 +121,10 @@ class Masks:
         """A path, a variable or any other text; `everywhere` takes all that looks like an IPv4 address for one."""
         for secret in _SECRETS:
             text = secret.sub(self._secret, text)
-        for pattern, name in self._names:
+        small = text.lower()
+        for plain, pattern, name in self._names:
+            if plain not in small:
+                continue
             kind = f"{name.partition('-')[0]} names"
             text = pattern.sub(partial(self._named, kind, name), text)
         for pattern, kind in _NUMBERS:
@@ -234,7 +237,7 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 def _tells_nothing(name: str) -> bool:
     word = name.rstrip("0123456789-_")
-    return not word or word in _TELL_NOTHING or name in _TELL_NOTHING
+    return not re.search(r"[^\W\d_]{2}", word) or word in _TELL_NOTHING or name in _TELL_NOTHING
 
 
 def _blank_serial(text: str) -> str:
