@@ -65,6 +65,7 @@ def test_a_captured_box_can_be_looked_at(mpiwizard: Command, tmp_path: Path) -> 
     ("arguments", "sentence"),
     [
         (("detect", "--root", "nowhere"), "is no recording of a box"),
+        (("detect", "--root", ""), "is no recording of a box"),
         (("detect", "--assume", "provider"), "provider"),
         (("detect", "--assume", "provider=narnia"), "narnia"),
         (("detect", "--assume", "colour=blue"), "colour"),

@@ -209,7 +209,6 @@ def _parser() -> argparse.ArgumentParser:
     _add_assumptions(detect)
     detect.add_argument(
         "--root",
-        default="",
         metavar="PATH",
         help=_("look at a recorded box, a folder or an archive, instead of this one"),
     )

@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 
 import msgspec
 import pytest
@@ -139,6 +139,16 @@ def test_a_raw_text_is_kept_short_and_cannot_command_a_terminal() -> None:
 def test_a_line_without_end_is_cut() -> None:
     assert first_line("\n  gcc 12.2.0 \nmore") == "gcc 12.2.0"
     assert len(first_line("(" * (1 << 20))) == LONGEST_LINE
+
+
+def test_where_no_more_threads_are_allowed_the_facts_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", refuse)
+    assert "can't start new thread" in survey(tmp_path, tells("cpu.model", 1)).fact("cpu.model").text
 
 
 class Babbling(RecordedHost):

@@ -91,7 +91,7 @@ def detect(options: argparse.Namespace) -> int:
     if options.schema:
         return _print_schema()
     context, wishes = context_of(options), Wishes(assume=assumptions_of(options))
-    if options.root:
+    if options.root is not None:  # an empty one, of a variable that is not set, must not show the real box
         from mpiwizard.core.recordings import find_recording
 
         with TemporaryDirectory(prefix="mpiwizard-recording-") as scratch:

@@ -157,7 +157,10 @@ def at_once(questions: Sequence[Callable[[], Result]], patience: float = 1.85) -
     answers = [Result(-9, timed_out=True, seconds=patience) for _question in questions]
 
     def answer(number: int, question: Callable[[], Result]) -> None:
-        answers[number] = question()
+        try:
+            answers[number] = question()
+        except (MemoryError, RuntimeError) as error:  # no memory, or no more threads are allowed here
+            answers[number] = Result(126, errors=str(error))
 
     threads = [Thread(target=answer, args=pair, daemon=True) for pair in enumerate(questions)]
     end = monotonic() + patience

@@ -151,7 +151,10 @@ class _Gathering:
                 self._deadlines[number] = monotonic() + self._context.patience
                 needed = Machine(tuple(self._told[fact_id] for fact_id in probe.needs if fact_id in self._told))
                 survey = replace(self._survey, now=self._context.clock(), found=needed)
-                Thread(target=self._read, args=(number, probe, survey), daemon=True).start()
+                try:
+                    Thread(target=self._read, args=(number, probe, survey), daemon=True).start()
+                except RuntimeError as error:  # no more threads are allowed here
+                    self._answers.put((number, error))
 
     def _read(self, number: int, probe: Probe, survey: Survey) -> None:
         try:
