@@ -6,7 +6,7 @@ from another. The person may overrule each of them; whatever needs the fact then
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
@@ -64,8 +64,12 @@ def _said(survey: Survey, axis: str) -> str:
     return value
 
 
-def _as_said(axis: str, said: Fact, found: Fact) -> Fact:
-    """A fact as the person states it, with what was found here as a contradiction."""
+def _as_said(survey: Survey, axis: str, make: Callable[[Finding], Fact], finding: Finding) -> Fact:
+    """The fact that `make` makes of what was found, or of what the person says, with the other as a contradiction."""
+    found, value = make(finding), _said(survey, axis)
+    if not value:
+        return found
+    said = make(Finding(value))
     differs = () if found.value in (None, said.value) else (_("Found here: {text}.").format(text=found.text),)
     return replace(
         said,
@@ -81,9 +85,7 @@ def _as_said(axis: str, said: Fact, found: Fact) -> Fact:
 
 
 def read_layer(survey: Survey) -> Iterator[Fact]:
-    found = _layer_fact(find_layer(survey.host))
-    said = _said(survey, "layer")
-    yield _as_said("layer", _layer_fact(Finding(said)), found) if said else found
+    yield _as_said(survey, "layer", _layer_fact, find_layer(survey.host))
 
 
 def _layer_fact(finding: Finding) -> Fact:
@@ -123,9 +125,7 @@ def _named(name: str, note: str) -> str:
 
 
 def read_virtualisation(survey: Survey) -> Iterator[Fact]:
-    found = _virtualisation_fact(find_virtualisation(survey.host))
-    said = _said(survey, "virtualisation")
-    yield _as_said("virtualisation", _virtualisation_fact(Finding(said)), found) if said else found
+    yield _as_said(survey, "virtualisation", _virtualisation_fact, find_virtualisation(survey.host))
 
 
 def _virtualisation_fact(finding: Finding) -> Fact:
@@ -151,11 +151,9 @@ def _virtualisation_fact(finding: Finding) -> Fact:
 
 
 def read_provider(survey: Survey) -> Iterator[Fact]:
-    found = _provider_fact(_find_provider(survey))
-    said = _said(survey, "provider")
-    fact = _as_said("provider", _provider_fact(Finding(said)), found) if said else found
+    fact = _as_said(survey, "provider", _provider_fact, _find_provider(survey))
     yield fact
-    if said != "none":
+    if _said(survey, "provider") != "none":
         yield from _read_instance(survey, fact.value or "none")
 
 
@@ -193,12 +191,8 @@ def _provider_fact(finding: Finding) -> Fact:
 
 def _read_instance(survey: Survey, provider: str) -> Iterator[Fact]:
     """The type of a rented machine; nothing where none is rented and the person speaks of none."""
-    said = _said(survey, "instance")
-    found = _instance_fact(find_instance(survey.host, provider))
-    if said:
-        yield _as_said("instance", _instance_fact(Finding(said)), found)
-    elif provider != "none":
-        yield found
+    if provider != "none" or _said(survey, "instance"):
+        yield _as_said(survey, "instance", _instance_fact, find_instance(survey.host, provider))
 
 
 def _instance_fact(finding: Finding) -> Fact:
