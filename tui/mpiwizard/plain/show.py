@@ -16,7 +16,7 @@ from mpiwizard.core.build.failure import explain_failure
 from mpiwizard.core.build.model import RunState
 from mpiwizard.core.configure.model import Plan
 from mpiwizard.core.detect.evidence import evidence as evidence_of
-from mpiwizard.core.detect.evidence import what_breaks
+from mpiwizard.core.detect.evidence import group_names, what_breaks
 from mpiwizard.core.detect.model import Fact, Machine
 from mpiwizard.core.format import duration, percent, size
 from mpiwizard.core.frontend import Frontend
@@ -79,7 +79,7 @@ def machine(found: Machine, evidence: bool = False) -> None:
         for line in dict.fromkeys((what_breaks(fact), fact.action)):
             if line:
                 console.print(Padding(line, (0, 0, 0, 4), expand=False))
-    for group, title in _groups().items():
+    for group, title in group_names().items():
         facts = [fact for fact in found.facts if fact.group == group]
         if facts:
             console.print()
@@ -89,20 +89,6 @@ def machine(found: Machine, evidence: bool = False) -> None:
                     _evidence(console, fact, lambda fact_id: found.fact(fact_id).label)
             else:
                 console.print(_facts(facts, with_places=console.width >= _WIDE))
-
-
-def _groups() -> dict[str, str]:
-    """The names of the groups of facts, in their order."""
-    return {
-        "platform": _("Platform"),
-        "cpu": _("CPU"),
-        "memory": _("Memory"),
-        "network": _("Network"),
-        "tools": _("Tools"),
-        "mpi": _("MPI already here"),
-        "hazards": _("Hazards"),
-        "sources": _("Sources of Open MPI"),
-    }
 
 
 def _facts(facts: Iterable[Fact], with_places: bool) -> Table:
@@ -225,7 +211,6 @@ def findings(found: Iterable[Finding]) -> None:
         console.print(f"{'✓' if finding.well else '✗'} {finding.what}: {finding.seen}")
         if finding.next:
             console.print(f"    {finding.next}")
-
 
 
 def kept(recording: Kept) -> None:

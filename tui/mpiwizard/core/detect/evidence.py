@@ -1,4 +1,4 @@
-"""What there is to read about a fact beside its text, in the order of importance: the same on every face."""
+"""What there is to read about facts beside their texts, and in which order: the same on every face."""
 
 from __future__ import annotations
 
@@ -6,6 +6,20 @@ from collections.abc import Callable
 
 from mpiwizard.core.detect.model import Fact
 from mpiwizard.core.i18n import _
+
+
+def group_names() -> dict[str, str]:
+    """What a person reads as the name of each group of facts, in their order."""
+    return {
+        "platform": _("Platform"),
+        "cpu": _("CPU"),
+        "memory": _("Memory"),
+        "network": _("Network"),
+        "tools": _("Tools"),
+        "mpi": _("MPI already here"),
+        "hazards": _("Hazards"),
+        "sources": _("Sources of Open MPI"),
+    }
 
 
 def evidence(fact: Fact, label_of: Callable[[str], str]) -> tuple[tuple[str, str], ...]:

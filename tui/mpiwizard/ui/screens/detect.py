@@ -212,16 +212,18 @@ class DetectScreen(StageScreen):
             yield _("Sources are being asked.")
 
     def _rows(self) -> Iterator[Row]:
+        from mpiwizard.core.detect.evidence import group_names
+
         facts = self._facts_to_show()
         first = [fact for state in _LOOK_AT_THIS for fact in facts if fact.state == state]
         if first:
             yield heading(_("LOOK AT THIS"), style=LOOK)
             yield from self._rows_to_look_at(first)
         asking = self._asking and not self._filter
-        for group, title in group_titles().items():
+        for group, name in group_names().items():
             rest = [fact for fact in facts if fact.group == group and fact.state not in _LOOK_AT_THIS]
             if rest or (asking and group == "sources"):
-                yield heading(title)
+                yield heading(name.upper())
                 yield from map(_row, rest)
         if asking:
             yield Row(_ASKING, (_("asking where Open MPI can be had …"),), sign("running"), dim=True)
@@ -356,20 +358,6 @@ class DetectScreen(StageScreen):
         self._filter = event.text.lower().strip()
         self._draw()
         self.rows.focus()
-
-
-def group_titles() -> dict[str, str]:
-    """The headings over the groups of facts, in their order."""
-    return {
-        "platform": _("PLATFORM"),
-        "cpu": _("CPU"),
-        "memory": _("MEMORY"),
-        "network": _("NETWORK"),
-        "tools": _("TOOLS"),
-        "mpi": _("MPI ALREADY HERE"),
-        "hazards": _("HAZARDS"),
-        "sources": _("SOURCES OF OPEN MPI"),
-    }
 
 
 def _row(fact: Fact) -> Row:
