@@ -61,10 +61,7 @@ def find_recording(given: Path, scratch: Path) -> Path:
 
 
 def _unpacked(archive: Path, scratch: Path) -> Path:
-    import tarfile
-
-    if not hasattr(tarfile, "data_filter"):  # Python before 3.10.12 and 3.11.4: Debian 12 has 3.11.2
-        from backports import tarfile  # type: ignore[no-redef]
+    from mpiwizard.core.tarfiles import tarfile
 
     class Header(tarfile.TarInfo):
         """A header of which tarfile takes no further text into memory than one could need."""

@@ -5,15 +5,12 @@ from __future__ import annotations
 import lzma
 import os
 import shutil
-import tarfile
 import zlib
 from pathlib import Path
 
 from mpiwizard.core.errors import WizardError
 from mpiwizard.core.i18n import _
-
-if not hasattr(tarfile, "data_filter"):  # Python before 3.10.12 and 3.11.4: Debian 12 has 3.11.2
-    from backports import tarfile  # type: ignore[no-redef]
+from mpiwizard.core.tarfiles import tarfile
 
 
 def unpack(archive: Path, source: Path) -> int:
