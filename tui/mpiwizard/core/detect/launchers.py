@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from mpiwizard.core.detect.facts import Survey
 from mpiwizard.core.detect.hazards import windows_folders
 from mpiwizard.core.detect.module_files import MPI_NAME
+from mpiwizard.core.detect.patterns import expand
 from mpiwizard.core.host import Host
 
 PLACES = (  # patterns of prefixes; a star stands for one folder
@@ -21,15 +22,6 @@ CONDA = (  # its root under the names that its installers give it
 )  # fmt: skip
 ALTERNATIVES = ("/usr/bin/mpirun.openmpi", "/usr/bin/mpirun.mpich")  # Debian keeps several in one prefix
 CRAY = "/opt/cray/pe/mpich/*/ofi/*/*"  # release, compiler and its release; started by the scheduler
-
-
-def expand(host: Host, pattern: str) -> list[str]:
-    """The folders a pattern stands for, in the order of their names."""
-    if "*" not in pattern:
-        return [pattern]
-    before, _star, after = pattern.partition("*")
-    folders = [f"{before}{name}{after}" for name in host.list(before.rstrip("/")) if not name.startswith(".")]
-    return [found for folder in folders for found in expand(host, folder)]
 
 
 def own_prefixes(survey: Survey) -> list[str]:
@@ -78,8 +70,8 @@ def find_launchers(survey: Survey) -> list[str]:
     path = host.environment.get("PATH", "").split(":")
     on_path = [folder.rstrip("/") for folder in path if folder.startswith("/") and folder not in skipped]
     modules = [module["prefix"] for module in survey.found.value("mpi.modules", []) if "prefix" in module]
-    patterns = [survey.prefix, f"{survey.home}/mpi", f"{survey.home}/mpi/*", *PLACES]
-    places = [folder for pattern in patterns if pattern for folder in expand(host, pattern)]
+    named = [prefix for prefix in (survey.prefix, f"{survey.home}/mpi") if prefix]
+    places = [*named, *(folder for pattern in (f"{survey.home}/mpi/*", *PLACES) for folder in expand(host, pattern))]
     prefixes = [*own_prefixes(survey), *modules, *environments(survey), *places, *spack_prefixes(survey)]
     launchers = [f"{folder}/mpirun" for folder in on_path]
     launchers += [f"{prefix}/bin/mpirun" for prefix in prefixes]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
-from fnmatch import fnmatchcase
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
 from mpiwizard.core.detect.facts import Probe, Survey, ask, ask_all, first_line, lines_with, make_fact, unknown_fact
 from mpiwizard.core.detect.model import Fact
+from mpiwizard.core.detect.patterns import expand
 from mpiwizard.core.host import Host, Result
 from mpiwizard.core.i18n import _
 
@@ -54,23 +54,12 @@ def prefixes(host: Host, library: Library) -> list[str]:
     """Where the library may be: what the environment names, then the vendors' places, then the system's."""
     named = [host.environment.get(variable, "") for variable in library.variables]
     found = [prefix.rstrip("/") for prefix in named if prefix.startswith("/")]
-    return list(dict.fromkeys((*found, *(folder for place in library.places for folder in folders(host, place)))))
+    places = (folder for place in library.places for folder in expand(host, place, _newest_first))
+    return list(dict.fromkeys((*found, *places)))
 
 
-def folders(host: Host, pattern: str) -> list[str]:
-    """The folders that a pattern such as `/opt/hpcx*/ucx` stands for, those with higher numbers first."""
-    found = [""]
-    for part in pattern.strip("/").split("/"):
-        if "*" not in part:
-            found = [f"{folder}/{part}" for folder in found]
-            continue
-        found = [
-            f"{folder}/{name}"
-            for folder in found
-            for name in sorted(host.list(folder or "/"), key=_numbers, reverse=True)
-            if fnmatchcase(name, part)
-        ]
-    return found
+def _newest_first(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=_numbers, reverse=True)
 
 
 def _numbers(name: str) -> list[int]:
