@@ -101,11 +101,14 @@ class Context(Struct, frozen=True):
         return cls(host, Folders.of_person(environment), clock, offline=True)
 
 
+Assumptions = tuple[tuple[str, str], ...]  # what a person says of the platform: pairs such as ("provider", "aws")
+
+
 class Wishes(Struct, frozen=True, forbid_unknown_fields=True):
     """What the person asked for; an empty string or zero leaves the decision to mpiwizard.
 
     `source` is one of auto, release, distro, archive. `matters` is one of soon, speed, match, learn.
-    `assume` overrules what detection says of the platform: pairs such as ("provider", "aws").
+    `assume` overrules what detection says of the platform.
     """
 
     recipe: str = ""
@@ -117,4 +120,4 @@ class Wishes(Struct, frozen=True, forbid_unknown_fields=True):
     prefix: str = ""
     jobs: int = 0
     matters: str = "soon"
-    assume: tuple[tuple[str, str], ...] = ()
+    assume: Assumptions = ()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mpiwizard.core.context import Context, Wishes, given_path
+from mpiwizard.core.context import Assumptions, Context, Wishes, given_path
 from mpiwizard.core.errors import ExitCode, WizardError
 from mpiwizard.core.i18n import _
 from mpiwizard.core.session import load_session, save_session
@@ -69,7 +69,7 @@ def wishes_of(options: argparse.Namespace) -> Wishes:
     )
 
 
-def assumptions_of(options: argparse.Namespace) -> tuple[tuple[str, str], ...]:
+def assumptions_of(options: argparse.Namespace) -> Assumptions:
     """What the person says of the platform, as Wishes has it. Raises WizardError (USAGE)."""
     if not options.assume:
         return ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mpiwizard.core.context import Context, Wishes
+from mpiwizard.core.context import Assumptions, Context, Wishes
 from mpiwizard.core.frontend import Frontend
 
 if TYPE_CHECKING:
@@ -14,14 +14,9 @@ if TYPE_CHECKING:
     from mpiwizard.core.tune.model import Tuning
     from mpiwizard.core.validate.model import Report
 
-Assumptions = tuple[tuple[str, str], ...]
-
 
 def tune_prefix(context: Context, prefix: str, work: Path, listener: Frontend, assume: Assumptions = ()) -> Tuning:
-    """Measure settings and keep what helps; probes are compiled in `work`. Raises WizardError.
-
-    `assume` is what the person said of the platform (Wishes.assume).
-    """
+    """Measure settings and keep what helps; probes are compiled in `work`. Raises WizardError."""
     from mpiwizard.core.recipes import load_recipes
     from mpiwizard.core.tune import tune
 

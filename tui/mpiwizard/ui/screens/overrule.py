@@ -9,10 +9,10 @@ from mpiwizard.core.i18n import _
 from mpiwizard.ui.screens.dialogs import Question, TextQuestion
 
 if TYPE_CHECKING:
+    from mpiwizard.core.context import Assumptions
     from mpiwizard.core.detect.model import Fact
 
 AS_FOUND = "as found"  # the answer that takes back what was overruled; no value of an axis has a blank
-_Pairs = tuple[tuple[str, str], ...]
 
 
 def axis_of(fact_id: str, axes: Mapping[str, Mapping[str, str]]) -> str:
@@ -21,7 +21,7 @@ def axis_of(fact_id: str, axes: Mapping[str, Mapping[str, str]]) -> str:
     return axis if group == "platform" and axis in axes else ""
 
 
-def question(fact: Fact, names: Mapping[str, str], assume: _Pairs) -> Question | TextQuestion:
+def question(fact: Fact, names: Mapping[str, str], assume: Assumptions) -> Question | TextQuestion:
     """Asks for one of the values by their names, or for any text where there are none.
 
     The answer is a value, AS_FOUND, or empty to change nothing.
@@ -36,7 +36,7 @@ def question(fact: Fact, names: Mapping[str, str], assume: _Pairs) -> Question |
     return Question(title, detail, answers, highlight=now or AS_FOUND)
 
 
-def assumed(assume: _Pairs, axis: str, answer: str) -> _Pairs:
+def assumed(assume: Assumptions, axis: str, answer: str) -> Assumptions:
     """What is overruled once the question about this axis was answered."""
     others = tuple(pair for pair in assume if pair[0] != axis)
     return others if answer == AS_FOUND else (*others, (axis, answer))
