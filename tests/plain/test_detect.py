@@ -3,43 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 import pytest
+from tests.plain.conftest import Command
 
 from mpiwizard.core.detect.model import Machine
 
-TUI = Path(__file__).parents[2] / "tui"
 MACHINES = Path(__file__).parents[1] / "machines"
-Command = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
-@pytest.fixture
-def mpiwizard(tmp_path: Path) -> Command:
-    """Run `mpiwizard …` in a folder of the test, with its folders there."""
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            **os.environ,
-            "HOME": str(tmp_path),
-            "XDG_STATE_HOME": str(tmp_path / "state"),
-            "XDG_CACHE_HOME": str(tmp_path / "cache"),
-            "XDG_CONFIG_HOME": str(tmp_path / "config"),
-            "PYTHONPATH": str(TUI),
-            "COLUMNS": "80",
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "mpiwizard", *arguments],
-            capture_output=True, text=True, env=environment, timeout=60, check=False, cwd=tmp_path,
-            stdin=subprocess.DEVNULL,
-        )  # fmt: skip
-
-    return run
+@pytest.fixture(autouse=True)
+def in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
 
 
 def machine(result: subprocess.CompletedProcess[str]) -> Machine:
