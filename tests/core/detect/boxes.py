@@ -8,6 +8,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hypothesis import strategies as st
+
 from mpiwizard.core.context import Context, Folders, Wishes
 from mpiwizard.core.detect import detect
 from mpiwizard.core.detect.model import Machine
@@ -102,3 +104,10 @@ class DamagedHost(RecordedHost):
             return super().run(argv, **options)
         text = self._damage[question]
         return Result(127, errors=f"{argv[0]}: not found") if text is None else Result(0, text)
+
+
+def texts_with(*words: str) -> st.SearchStrategy[str]:
+    """Texts of every kind, among them such as consist of a parser's own words and so come further into it."""
+    chosen = st.lists(st.sampled_from(words), max_size=40)
+    damaged = st.binary(max_size=80).map(lambda data: data.decode("utf-8", "replace"))
+    return st.one_of(st.text(), chosen.map("".join), chosen.map(" ".join), damaged)

@@ -14,7 +14,7 @@ import archspec.cpu
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.detect.boxes import box, look
+from tests.core.detect.boxes import box, look, texts_with
 
 from mpiwizard.core.detect.cgroups import cpu_quota, cpuset_cpus, cpuset_for_hwloc
 from mpiwizard.core.detect.hybrid import kinds_of_cores
@@ -36,14 +36,9 @@ SYS = "/sys/devices/system"
 CGROUP2 = "30 20 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw,nsdelegate\n"
 RECORDED_PROCESSORS = Path(archspec.__file__).parent / "json/tests/targets"
 cpu_sets = st.frozensets(st.integers(0, 600))
-junk = st.one_of(
-    st.text(),
-    st.lists(
-        st.sampled_from(
-            ["processor", "\t: ", "0", "1", "\n", "\n\n", "core id", "physical id", "CPU part", "0xd08", "flags", "²",
-             "cpu\t: POWER", "99999999", "-", ",", "(x", ")", "\0", "CPU implementer\t: 0x41\n", "vendor_id : "]
-        )
-    ).map("".join),
+junk = texts_with(
+    "processor", "\t: ", "0", "1", "\n", "\n\n", "core id", "physical id", "CPU part", "0xd08", "flags", "²",
+    "cpu\t: POWER", "99999999", "-", ",", "(x", ")", "\0", "CPU implementer\t: 0x41\n", "vendor_id : ",
 )  # fmt: skip
 
 

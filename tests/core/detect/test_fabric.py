@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.detect.boxes import box, context_of, recorded
+from tests.core.detect.boxes import box, context_of, recorded, texts_with
 
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import fabric, kernel, libraries
@@ -311,8 +311,9 @@ def test_a_ucx_without_infiniband_is_something_to_look_at_where_there_is_infinib
 
 # --- whatever a file or a program says ---------------------------------------------------------------
 
-words = st.sampled_from(["libfabric:", "efa:", "\n", " ", "# Version ", "1.2", "Version:", "²", "4:", "ACTIVE"])
-texts = st.one_of(st.text(), st.lists(words).map("".join))
+texts = texts_with(
+    "libfabric:", "efa:", "\n", " ", "# Version ", "1.2", "Version:", "²", "4:", "ACTIVE",
+)  # fmt: skip
 
 
 @settings(max_examples=100)

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
-from tests.core.detect.boxes import MACHINES, NOW, box, context_of, recorded
+from tests.core.detect.boxes import MACHINES, NOW, box, context_of, recorded, texts_with
 
 from mpiwizard.core.context import Context, Folders, Wishes
 from mpiwizard.core.detect import hazards, language, limits, loader, scheduler, times, variables
@@ -403,11 +402,10 @@ def test_every_hazard_shows_what_was_read_and_what_it_would_break(name: str) -> 
         assert fact.raw or not fact.value, fact.id
 
 
-words = st.sampled_from(
-    ["C", ".", "@", "utf8", "\n", "1024", "unlimited", "Max open files", "Max processes", " ", "777", "/", ":", "-1",
-     "99999999999999999999", "Threads:\t", "Uid:\t0", "²", "=", "/opt/x", "\0"]
+texts = texts_with(
+    "C", ".", "@", "utf8", "\n", "1024", "unlimited", "Max open files", "Max processes", " ", "777", "/", ":", "-1",
+    "99999999999999999999", "Threads:\t", "Uid:\t0", "²", "=", "/opt/x", "\0",
 )  # fmt: skip
-texts = st.one_of(st.text(), st.lists(words).map("".join), st.lists(words).map(" ".join))
 PARSERS = (
     hazards.parse_modes, times.parse_times, language.parse_locales, language.plain_name,
     lambda text: limits.parse_limit(text, "Max open files"), lambda text: list(hazards.traps_in_names(text, ())),

@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.detect.boxes import box, context_of
+from tests.core.detect.boxes import box, context_of, texts_with
 
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import cma, kernel, rights, single_copy
@@ -65,15 +65,10 @@ def trial(**answer: int | None) -> dict[str, dict[str, Any]]:
 
 # --- parsers --------------------------------------------------------------------------------------------
 
-kernel_words = st.sampled_from(
-    ["Seccomp:", "CapEff:", "\t", "0", "2", "ffffffffffffffff", "\n", "# CONFIG_CMA is not set", "CONFIG_", "=", "y",
-     "4294967295", " ", "²", "6.1", "-", ".", '{"plain": 0, "permitted": ', "}", "[]", "null", "1e400", "99999999999"]
+texts = texts_with(
+    "Seccomp:", "CapEff:", "\t", "0", "2", "ffffffffffffffff", "\n", "# CONFIG_CMA is not set", "CONFIG_", "=", "y",
+    "4294967295", " ", "²", "6.1", "-", ".", '{"plain": 0, "permitted": ', "}", "[]", "null", "1e400", "99999999999",
 )  # fmt: skip
-texts = st.one_of(
-    st.text(),
-    st.lists(kernel_words).map("".join),
-    st.binary(max_size=80).map(lambda data: data.decode("utf-8", "replace")),
-)
 
 
 @settings(max_examples=100)

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.detect.boxes import box, context_of
+from tests.core.detect.boxes import box, context_of, texts_with
 
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import memory
@@ -59,15 +59,10 @@ def shm(kibibytes: int, free: int | None = None) -> dict[str, dict[str, Any]]:
 
 # --- parsers --------------------------------------------------------------------------------------------
 
-kernel_words = st.sampled_from(
-    ["MemTotal:", "SwapTotal:", " kB", "\n", "9" * 25, "17", "HugePages_Total:", "[", "]", "always", "²", "max",
-     "Max locked memory ", "unlimited", " ", "bytes", "\t", "0::/", "/dev/shm", "-1"]
+texts = texts_with(
+    "MemTotal:", "SwapTotal:", " kB", "\n", "9" * 25, "17", "HugePages_Total:", "[", "]", "always", "²", "max",
+    "Max locked memory ", "unlimited", " ", "bytes", "\t", "0::/", "/dev/shm", "-1",
 )  # fmt: skip
-texts = st.one_of(
-    st.text(),
-    st.lists(kernel_words).map("".join),
-    st.binary(max_size=80).map(lambda data: data.decode("utf-8", "replace")),
-)
 
 
 @settings(max_examples=100)

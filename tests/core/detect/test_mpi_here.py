@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.detect.boxes import box, context_of
+from tests.core.detect.boxes import box, context_of, texts_with
 
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import fabric, installations, module_files, parameters, shell_mpi
@@ -521,13 +521,12 @@ def test_a_persons_settings_come_from_variables_and_three_files(tmp_path: Path) 
 
 # --- whatever a file or a program may say ------------------------------------------------------------
 
-words = st.sampled_from(
-    ["prepend-path", "PATH", "set", "x", "$x", "${x}", "[", "]", "file dirname", "{", "}", '"', "'", "/opt/m/bin", ":",
-     "local x =", "pathJoin(", ")", "..", " or ", "os.getenv(", "nil", "(", ",", "prepend_path(", "\n", "\0", "--",
-     "mca:btl:", 'sm:version:"component:', "config:cli:", "-L/", "-Wl,-rpath", "-Wl,", "=", "libmpi.so.40 (", ") => /",
-     "\\", "^", "#"]
+texts = texts_with(
+    "prepend-path", "PATH", "set", "x", "$x", "${x}", "[", "]", "file dirname", "{", "}", '"', "'", "/opt/m/bin", ":",
+    "local x =", "pathJoin(", ")", "..", " or ", "os.getenv(", "nil", "(", ",", "prepend_path(", "\n", "\0", "--",
+    "mca:btl:", 'sm:version:"component:', "config:cli:", "-L/", "-Wl,-rpath", "-Wl,", "=", "libmpi.so.40 (", ") => /",
+    "\\", "^", "#",
 )  # fmt: skip
-texts = st.one_of(st.text(), st.lists(words, max_size=40).map(" ".join), st.lists(words, max_size=40).map("".join))
 
 
 @settings(max_examples=150, deadline=None)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.core.detect.boxes import box, context_of, recorded
+from tests.core.detect.boxes import box, context_of, recorded, texts_with
 
 from mpiwizard.core.context import Wishes
 from mpiwizard.core.detect import hostname, interfaces, network, routes
@@ -519,11 +519,10 @@ PARSERS = (
     routes.parse_routes, routes.parse_routes6, interfaces.parse_local_addresses, interfaces.parse_addresses6,
     interfaces.addresses_by_ip, hostname.parse_order, lambda text: hostname.parse_hosts(text, "node1"),
 )  # fmt: skip
-words = st.sampled_from(
-    ["eth0", "00000000", "0003", "f" * 32, "0" * 32, "00", "80", "|--", "10.0.0.1", "/32 host LOCAL", "hosts:", "[",
-     "]", "node1", "127.0.0.1", "999.1.1.1", "\n", " ", "\t", "#", '[{"ifname":', '"addr_info":', "[1]}]", "-1", "²"]
+texts = texts_with(
+    "eth0", "00000000", "0003", "f" * 32, "0" * 32, "00", "80", "|--", "10.0.0.1", "/32 host LOCAL", "hosts:", "[",
+    "]", "node1", "127.0.0.1", "999.1.1.1", "\n", " ", "\t", "#", '[{"ifname":', '"addr_info":', "[1]}]", "-1", "²",
 )  # fmt: skip
-texts = st.one_of(st.text(), st.lists(words).map(" ".join), st.lists(words).map("".join))
 
 
 @settings(max_examples=100)
